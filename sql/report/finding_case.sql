@@ -3,8 +3,8 @@
 -- because it needs one call. If most properties of a market show the rule, or more than a quarter of them and more than
 -- in other markets, the case is the market's; if most markets do, it is the supplier's: `case_scope_next` of `staging`
 -- defines the bounds. Such a case closes on the second day with too few properties; its row stays, and the properties
--- are cases again. A mark-up on the reference rate is one case per market and pair of currencies; it names the property
--- if only one shows it.
+-- are cases again. A mark-up on the reference rate is one case per market and pair of currencies, and its properties
+-- are parts of it; if only one has ever shown it, the case names that property and has no parts.
 -- A property that deviates from most of its market keeps its own case and flags: see mart.case_outlier.
 -- case_id: Id of the case, the same every night; argument of `nightaudit case`, `explain` and `confirm`.
 -- scope: Scope of the cause: `property`, `market` or `supplier`.
@@ -113,6 +113,18 @@ placed AS (
             AND of_supplier.currency IS NOT DISTINCT FROM flagged.pair_currency
 ),
 
+-- Mark-ups that one property has had: the market's case is about it, and it needs no case of its own.
+only_one AS (
+    SELECT
+        flagged.market,
+        flagged.base_currency,
+        flagged.pair_currency
+    FROM flagged
+    WHERE flagged.rule = 'fx_markup'
+    GROUP BY flagged.market, flagged.base_currency, flagged.pair_currency
+    HAVING min(flagged.property_id) = max(flagged.property_id)
+),
+
 -- Each flag under every case that it belongs to, the narrower cases as parts of the widest.
 scoped AS (
     SELECT
@@ -133,7 +145,12 @@ scoped AS (
         NULL::TIMESTAMPTZ AS until,
         placed.*
     FROM placed
-    WHERE placed.rule <> 'fx_markup'
+    ANTI JOIN only_one
+        ON
+            placed.rule = 'fx_markup'
+            AND only_one.market = placed.market
+            AND only_one.base_currency = placed.base_currency
+            AND only_one.pair_currency = placed.pair_currency
 
     UNION ALL BY NAME
 
@@ -435,7 +452,9 @@ SELECT
     END AS spread,
     proof.evidence,
     CASE
-        WHEN grouped.flags <= 1 THEN proof.evidence[1].finding
+        WHEN
+            grouped.flags <= 1 OR (grouped.rule = 'fx_markup' AND grouped.scope = 'property')
+            THEN proof.evidence[1].finding
         ELSE
             format(
                 '{}{}{}{}. {}',

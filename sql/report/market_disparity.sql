@@ -1,5 +1,6 @@
 -- One row per source and offer whose price in one market deviates from its price in another.
 -- size_pct: Gap in percent of compared_total; > 0: the market is dearer.
+-- unexplained_pct: Part of size_pct that no reference rate of eight days, nor other markets in its currency, explain.
 -- amount: Gap in currency: total - compared_total; > 0: the market is dearer.
 -- market: Market whose price deviates.
 -- compared_with: Market that it is compared with; if the reference market deviates, the middle one of those that agree.
@@ -12,11 +13,13 @@
 -- compared_answered: The same total as answered, in compared_currency.
 -- compared_currency: ISO 4217 code of the currency in which the compared_with market was answered.
 -- losing_snapshots: Consecutive snapshots in which the market was dearer than the reference market; NULL: unknown.
--- evidence: Observations behind the finding, with their role; `witness`: a third market that meets the reference.
+-- evidence: Observations behind the finding, with their role; `compared`: in its currency; `witness`: another market.
 -- Few prices deviate, so only offers compared with the same reference offer are examined further.
 -- A moved rate is not a price: at the reference rate, only prices beyond all rates of 31 days deviate; a rate that the
 -- supplier has ignored for weeks is a mark-up. If other markets were answered in the currency of such a market, eight
 -- days are enough: it must also deviate from the middle one of them, and is compared with that one without conversion.
+-- If that one is beyond all rates of 31 days too, either both are dearer or the supplier has a rate of its own: prices
+-- of one property cannot tell which. The finding says so, and is only as severe as what neither explains.
 -- Where lists and details of one sweep disagree on whether the reference market deviates, more markets decide.
 WITH apart AS (
     SELECT DISTINCT
@@ -37,20 +40,25 @@ pair AS (
         moved.to_rate,
         moved.from_rate,
         analysis.tolerance_pct + analysis.reference_rate_pct AS allowed_pct,
+        CASE WHEN parity.currency_basis = 'same' THEN 0 ELSE allowed_pct END AS of_rate_pct,
+        CASE
+            WHEN moved.sweep_id IS NULL THEN parity.gap_pct
+            ELSE
+                100 * greatest(parity.total::DOUBLE - parity.reference_total::DOUBLE * moved.highest_rate, 0)
+                / (parity.reference_total::DOUBLE * moved.highest_rate)
+                + 100 * least(parity.total::DOUBLE - parity.reference_total::DOUBLE * moved.lowest_rate, 0)
+                / (parity.reference_total::DOUBLE * moved.lowest_rate)
+        END AS unexplained_pct,
+        coalesce(
+            parity.total::DOUBLE
+            NOT BETWEEN parity.reference_total::DOUBLE * moved.lowest_month_rate * (1 - allowed_pct / 100)
+            AND parity.reference_total::DOUBLE * moved.highest_month_rate * (1 + allowed_pct / 100),
+            TRUE
+        ) AS is_beyond,
         min(parity.market) OVER in_currency < max(parity.market) OVER in_currency AS has_others,
         parity.verdict <> 'meet'
         AND abs(parity.gap_pct) > analysis.disparity_pct
-        AND (
-            parity.currency_basis = 'same'
-            OR coalesce(
-                parity.total::DOUBLE
-                NOT BETWEEN parity.reference_total::DOUBLE * (1 - allowed_pct / 100)
-                * CASE WHEN has_others THEN moved.lowest_rate ELSE moved.lowest_month_rate END
-                AND parity.reference_total::DOUBLE * (1 + allowed_pct / 100)
-                * CASE WHEN has_others THEN moved.highest_rate ELSE moved.highest_month_rate END,
-                TRUE
-            )
-        ) AS is_apart,
+        AND CASE WHEN has_others THEN abs(unexplained_pct) > of_rate_pct ELSE is_beyond END AS is_apart, -- noqa: RF02
         parity.currency_basis = 'same' OR NOT bool_or(parity.currency_basis = 'same') OVER (
             PARTITION BY parity.source, parity.property_id, parity.reference_offer_key
         ) AS is_best,
@@ -227,6 +235,7 @@ middle AS (
                 'total': placed.total,
                 'gap': placed.gap,
                 'is_apart': placed.is_apart,
+                'is_beyond': placed.is_apart AND placed.is_beyond,
                 'observation': mart.observation(
                     'compared',
                     placed.source,
@@ -238,7 +247,10 @@ middle AS (
                 )
             },
             (abs(2 * placed.place - placed.places - 1), abs(placed.gap), placed.market)
-        ) AS offer
+        ) AS offer,
+        min(sign(placed.gap)) = max(sign(placed.gap)) AND bool_and(placed.is_apart AND placed.is_beyond)
+            AS are_all_beyond,
+        list(DISTINCT placed.market ORDER BY placed.market) AS markets
     FROM (
         SELECT
             pair.*,
@@ -253,41 +265,107 @@ middle AS (
     HAVING count(DISTINCT placed.market) > 1
 ),
 
+-- What each is compared with: the middle one of its currency; else the reference market, at the reference rate.
+measured AS (
+    SELECT
+        stood.*,
+        middle.offer AS middle,
+        middle.offer IS NOT NULL AND NOT middle.offer.is_beyond AS is_beside,
+        100 * (stood.total - middle.offer.total)::DOUBLE / middle.offer.total::DOUBLE AS from_middle_pct,
+        -- A rate concerns all markets in its currency: where one of them meets the reference market, the rate is right.
+        CASE WHEN middle.are_all_beyond THEN middle.markets ELSE [] END AS alike_markets
+    FROM stood
+    LEFT JOIN middle
+        ON
+            middle.source = stood.source
+            AND middle.property_id = stood.property_id
+            AND middle.reference_offer_key = stood.reference_offer_key
+            AND middle.currency = stood.currency
+            AND stood.currency_basis = 'reference_rate'
+            -- A market that deviates in the other direction is no standard.
+            AND NOT (middle.offer.is_apart AND sign(middle.offer.gap) <> sign(stood.gap))
+    WHERE NOT (stood.is_reference_apart AND stood.is_of_most)
+),
+
+-- Whether a rate or prices deviate, all markets together say: those in its currency, and those that outvote them.
+together AS (
+    SELECT
+        measured.source,
+        measured.property_id,
+        measured.offer_key,
+        list(
+            mart.observation(
+                CASE WHEN pair.currency = measured.currency THEN 'compared' ELSE 'witness' END,
+                pair.source,
+                pair.property_id,
+                pair.offer_key,
+                pair.seen_sweep_id,
+                pair.seen_search_id,
+                pair.seen_offer_no
+            )
+            ORDER BY pair.market, pair.currency
+        ) AS observations
+    FROM measured
+    INNER JOIN pair
+        ON
+            pair.source = measured.source
+            AND pair.property_id = measured.property_id
+            AND pair.reference_offer_key = measured.reference_offer_key
+            AND pair.offer_key <> measured.offer_key
+    WHERE
+        measured.middle IS NOT NULL
+        AND NOT measured.is_beside
+    GROUP BY measured.source, measured.property_id, measured.offer_key
+),
+
 found AS (
     SELECT
-        stood.source,
-        stood.property_id,
-        stood.market,
-        stood.product_type,
-        stood.check_in,
-        stood.nights,
-        stood.party,
-        stood.currency,
-        stood.room_id,
-        stood.board_id,
-        stood.policy_key,
-        stood.offer_key,
-        coalesce(middle.offer.market, stood.reference_market) AS compared_with,
-        stood.reference_market,
-        stood.markets_compared,
-        stood.markets_apart,
-        stood.total,
-        coalesce(middle.offer.total, stood.reference_converted) AS compared_total,
-        coalesce(middle.offer.total, stood.reference_total) AS compared_answered,
-        CASE WHEN middle.offer IS NULL THEN stood.reference_currency ELSE stood.currency END AS compared_currency,
-        CASE WHEN middle.offer IS NULL THEN stood.currency_basis ELSE 'same' END AS currency_basis,
-        stood.losing_snapshots,
-        CASE WHEN middle.offer IS NULL THEN stood.rate END AS rate,
-        CASE WHEN middle.offer IS NULL THEN stood.rate_date END AS rate_date,
-        stood.medium_pct,
-        stood.high_pct,
-        [stood.observation, stood.reference_observation]
+        measured.source,
+        measured.property_id,
+        measured.market,
+        measured.product_type,
+        measured.check_in,
+        measured.nights,
+        measured.party,
+        measured.currency,
+        measured.room_id,
+        measured.board_id,
+        measured.policy_key,
+        measured.offer_key,
+        CASE WHEN measured.is_beside THEN measured.middle.market ELSE measured.reference_market END AS compared_with,
+        measured.reference_market,
+        measured.markets_compared,
+        measured.markets_apart,
+        measured.total,
+        CASE WHEN measured.is_beside THEN measured.middle.total ELSE measured.reference_converted END AS compared_total,
+        CASE WHEN measured.is_beside THEN measured.middle.total ELSE measured.reference_total END AS compared_answered,
+        CASE WHEN measured.is_beside THEN measured.currency ELSE measured.reference_currency END AS compared_currency,
+        CASE WHEN measured.is_beside THEN 'same' ELSE measured.currency_basis END AS currency_basis,
+        CASE
+            WHEN
+                len(measured.alike_markets) > 0
+                AND abs(measured.from_middle_pct) < abs(measured.unexplained_pct)
+                THEN measured.from_middle_pct
+            ELSE measured.unexplained_pct
+        END AS unexplained_pct,
+        measured.alike_markets,
+        measured.losing_snapshots,
+        CASE WHEN NOT measured.is_beside THEN measured.rate END AS rate,
+        CASE WHEN NOT measured.is_beside THEN measured.rate_date END AS rate_date,
+        measured.medium_pct,
+        measured.high_pct,
+        [measured.observation, measured.reference_observation]
         || CASE
-            WHEN middle.offer IS NULL THEN []
-            ELSE [middle.offer.observation]
+            WHEN together.observations IS NOT NULL THEN together.observations
+            WHEN measured.middle IS NULL THEN []
+            ELSE [measured.middle.observation]
         END
         || CASE
-            WHEN witness.offer_key IS NULL OR witness.market = middle.offer.market THEN []
+            WHEN
+                together.observations IS NOT NULL
+                OR witness.offer_key IS NULL
+                OR witness.market = measured.middle.market
+                THEN []
             ELSE [
                 mart.observation(
                     'witness',
@@ -300,31 +378,25 @@ found AS (
                 )
             ]
         END AS evidence
-    FROM stood
+    FROM measured
     LEFT JOIN state.offer_open AS witness
         ON
-            witness.source = stood.source
-            AND witness.property_id = stood.property_id
-            AND witness.offer_key = stood.witness_key
-    LEFT JOIN middle
+            witness.source = measured.source
+            AND witness.property_id = measured.property_id
+            AND witness.offer_key = measured.witness_key
+    LEFT JOIN together
         ON
-            middle.source = stood.source
-            AND middle.property_id = stood.property_id
-            AND middle.reference_offer_key = stood.reference_offer_key
-            AND middle.currency = stood.currency
-            AND stood.currency_basis = 'reference_rate'
-            -- A market that deviates in the other direction is no standard.
-            AND NOT (middle.offer.is_apart AND sign(middle.offer.gap) <> sign(stood.gap))
+            together.source = measured.source
+            AND together.property_id = measured.property_id
+            AND together.offer_key = measured.offer_key
     WHERE
-        NOT (stood.is_reference_apart AND stood.is_of_most)
-        AND (
-            middle.offer IS NULL
-            OR (
-                middle.offer.market <> stood.market
-                AND abs(stood.total::DOUBLE / middle.offer.total::DOUBLE - 1)
-                > (stood.disparity_pct + stood.tolerance_pct) / 100
-            )
-        )
+        CASE
+            WHEN measured.is_beside
+                THEN
+                    measured.middle.market <> measured.market
+                    AND abs(measured.from_middle_pct) > measured.disparity_pct + measured.tolerance_pct
+            ELSE measured.middle IS NULL OR measured.is_beyond
+        END
 
     UNION ALL BY NAME
 
@@ -337,6 +409,8 @@ found AS (
         reference.middle_market.currency_basis,
         1 / reference.middle_market.rate AS rate,
         reference.middle_market.rate_date,
+        -100 * reference.middle_market.unexplained_pct / (100 + reference.middle_market.unexplained_pct)
+            AS unexplained_pct,
         CASE
             WHEN reference.middle_market.rate IS NULL THEN reference.middle_market.total
             ELSE
@@ -368,6 +442,7 @@ found AS (
             any_value(stood.markets_apart) AS markets_apart,
             any_value(stood.medium_pct) AS medium_pct,
             any_value(stood.high_pct) AS high_pct,
+            [] AS alike_markets,
             arg_min(
                 {
                     'market': stood.market,
@@ -377,7 +452,8 @@ found AS (
                     'rate': stood.rate,
                     'to_rate': stood.to_rate,
                     'from_rate': stood.from_rate,
-                    'rate_date': stood.rate_date
+                    'rate_date': stood.rate_date,
+                    'unexplained_pct': stood.unexplained_pct
                 },
                 (stood.from_level, stood.market, stood.currency)
             ) AS middle_market,
@@ -389,17 +465,24 @@ found AS (
             AND stood.is_reference_apart
             AND stood.is_of_most
         GROUP BY stood.source, stood.property_id, stood.reference_offer_key
+        -- What rates of the month explain of all of them is a mark-up.
+        HAVING bool_or(stood.is_beyond)
     ) AS reference
     LEFT JOIN ref.currency AS unit ON unit.currency = reference.currency
 )
 
 SELECT
     'market_disparity' AS rule,
-    7 AS rule_version,
+    8 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
-    mart.severity(size_pct, found.medium_pct, found.high_pct) AS severity, -- noqa: RF02
+    -- No rate alone makes a finding severe.
+    CASE
+        WHEN found.currency_basis = 'same' THEN size_pct -- noqa: RF02
+        ELSE found.unexplained_pct
+    END AS unexplained_pct,
+    mart.severity(unexplained_pct, found.medium_pct, found.high_pct) AS severity, -- noqa: RF02
     (found.total - found.compared_total)::DECIMAL(18, 4) AS amount,
     found.source,
     found.property_id,
@@ -423,7 +506,7 @@ SELECT
     found.currency_basis,
     found.losing_snapshots,
     format(
-        '{} pays {:.2f} {} against {} in {}{}: {:+.1f}%.',
+        '{} pays {:.2f} {} against {} in {}{}: {:+.1f}%{}.{}',
         found.market,
         found.total::DOUBLE,
         found.currency,
@@ -436,7 +519,24 @@ SELECT
             WHEN found.currency_basis = 'same' THEN ''
             ELSE format(' ({:.2f} {} at the reference rate)', found.compared_total::DOUBLE, found.currency)
         END,
-        size_pct -- noqa: RF02
+        size_pct, -- noqa: RF02
+        CASE
+            WHEN
+                found.currency_basis = 'same'
+                OR len(found.alike_markets) > 0
+                OR round(abs(size_pct) - abs(unexplained_pct), 1) < 0.5 -- noqa: RF02
+                THEN ''
+            ELSE format(', {:+.1f}% from the closest rate of the last eight days', unexplained_pct) -- noqa: RF02
+        END,
+        CASE
+            WHEN len(found.alike_markets) = 0 THEN ''
+            ELSE
+                format(
+                    ' All markets in {} deviate ({}): the cause is their prices, or the supplier''s exchange rate.',
+                    found.currency,
+                    array_to_string(found.alike_markets, ', ')
+                )
+        END
     ) AS finding,
     found.evidence,
     mart.conversion(found.compared_currency, found.currency, found.rate, found.rate_date) AS fx

@@ -2,40 +2,49 @@
 -- It deviates by more than disparity_pct and the tolerance, and three times as far as the closest four fifths of the
 -- market's properties do, because properties that differ among each other have no common size. Once it has its own
 -- case, half that distance keeps it; otherwise a property near the bound would switch cases from night to night.
+-- A mark-up is always a case of its market. By the currency that a property is priced in, the same one is above or
+-- below the reference rate: only its size counts.
 WITH in_property AS (
     SELECT
         flag.rule,
         flag.market,
         flag.property_id,
         median(flag.size_pct) AS size_pct,
-        bool_or(flag.fx IS NOT NULL) AS is_converted
+        -- A mark-up compares two prices of the supplier: its rates add nothing.
+        bool_or(flag.fx IS NOT NULL AND flag.rule <> 'fx_markup') AS is_converted,
+        median(CASE WHEN flag.rule = 'fx_markup' THEN abs(flag.size_pct) ELSE flag.size_pct END) AS compared_pct
     FROM state.flag_open AS flag
-    SEMI JOIN state.case_scope AS scope
-        ON
-            scope.rule = flag.rule
-            AND coalesce(scope.market, flag.market) = flag.market
-            AND scope.ended_at IS NULL
     WHERE
         flag.size_pct IS NOT NULL
-        -- A mark-up is never a case of a property.
-        AND flag.rule <> 'fx_markup'
+        AND (
+            flag.rule = 'fx_markup'
+            OR EXISTS (
+                FROM state.case_scope AS scope
+                WHERE
+                    scope.rule = flag.rule
+                    AND coalesce(scope.market, flag.market) = flag.market
+                    AND scope.ended_at IS NULL
+            )
+        )
     GROUP BY flag.rule, flag.market, flag.property_id
 ),
 
 of_market AS (
     SELECT
         in_property.*,
-        median(in_property.size_pct) OVER (PARTITION BY in_property.rule, in_property.market) AS market_pct
+        median(in_property.size_pct) OVER (PARTITION BY in_property.rule, in_property.market) AS market_pct,
+        abs(
+            in_property.compared_pct
+            - median(in_property.compared_pct) OVER (PARTITION BY in_property.rule, in_property.market)
+        ) AS deviation
     FROM in_property
 ),
 
 spread AS (
     SELECT
         of_market.*,
-        abs(of_market.size_pct - of_market.market_pct) AS deviation,
-        quantile_disc(abs(of_market.size_pct - of_market.market_pct), 0.8) OVER (
-            PARTITION BY of_market.rule, of_market.market
-        ) AS usual_deviation
+        quantile_disc(of_market.deviation, 0.8) OVER (PARTITION BY of_market.rule, of_market.market)
+            AS usual_deviation
     FROM of_market
 )
 

@@ -3,7 +3,9 @@
 A gap counts above a percent, and at a reference rate only beyond every rate of 31 days; where other markets were
 answered in its currency, of eight, and only if the price deviates from these too. Offers in one currency speak before
 converted ones. Where most markets deviate alike, it is the reference market that does: of lists and details of one
-sweep, those with more markets say so. Where one was compared and another could still be heard, nothing is said.
+sweep, those with more markets say so. Where one was compared and another could still be heard, nothing is said. A
+converted disparity is as severe as its distance from the closest rate of eight days; where all markets in a currency
+are beyond every rate of 31 days, as its distance from the middle one of these, if that is less.
 """
 
 from __future__ import annotations
@@ -92,19 +94,35 @@ def _judged(
                 blamed.append(row)
         else:
             peer = _in_the_middle(row, pairs)
-            if peer is None or (peer in all_apart and _is_dearer(peer) is not _is_dearer(row)):
-                found.append(_finding(row, reference_market, compared, alike))
+            if peer is not None and peer in all_apart and _is_dearer(peer) is not _is_dearer(row):
+                peer = None
+            if peer is None or (peer in all_apart and _is_beyond(peer, 31, rates)):
+                if peer is None or _is_beyond(row, 31, rates):
+                    least = _least_unexplained(row, peer, pairs, all_apart, rates)
+                    found.append(_finding(row, reference_market, compared, alike) | _severity(least))
             elif (
                 peer["market"] != row["market"]
                 and abs(row["total"] / peer["total"] - 1) > (DISPARITY_PCT + float(TOLERANCE_PCT)) / 100
             ):
                 found.append(_finding_beside(row, peer, compared, alike))
-    if blamed:
+    if any(_is_beyond(row, 31, rates) for row in blamed):
         levels = sorted(100 + row["gap_pct"] for row in best_apart if _is_dearer(row) is _is_dearer(blamed[0]))
         level = levels[(len(levels) - 1) // 2]
         middle = min(blamed, key=lambda row: (abs(100 + row["gap_pct"] - level), row["market"], row["currency"]))
         found.append(_finding_of_reference(middle, reference_market, compared, len(sides[_is_dearer(middle)]), rates))
     return found
+
+
+def _least_unexplained(row: Row, peer: Row | None, pairs: list[Row], apart: list[Row], rates: Rates) -> float:
+    """Return how far a price is from the closest rate, or from the middle one if its currency may have another rate."""
+    alike = [each for each in pairs if each["currency"] == row["currency"]]
+    is_shared = all(
+        each in apart and _is_beyond(each, 31, rates) and _is_dearer(each) is _is_dearer(row) for each in alike
+    )
+    lasting = _unexplained(row, 8, rates)
+    if peer is None or not is_shared:
+        return lasting
+    return min(lasting, 100 * (row["total"] - peer["total"]) / peer["total"], key=abs)
 
 
 def _is_dearer(row: Row) -> bool:
@@ -136,15 +154,26 @@ def _is_apart(row: Row, pairs: list[Row], rates: Rates) -> bool:
         return False
     if row["currency_basis"] == "same":
         return True
-    day = _day(row)
     has_others = len({each["market"] for each in pairs if each["currency"] == row["currency"]}) > 1
-    days = 8 if has_others else 31
+    return _is_beyond(row, 8 if has_others else 31, rates)
+
+
+def _is_beyond(row: Row, days: int, rates: Rates) -> bool:
+    return row["currency_basis"] == "same" or abs(_unexplained(row, days, rates)) > ALLOWED_PCT
+
+
+def _unexplained(row: Row, days: int, rates: Rates) -> float:
+    """Return the distance from the closest price that the rates of so many days allow, in percent of that price."""
+    if row["currency_basis"] == "same":
+        return float(row["gap_pct"])
+    day = _day(row)
     (low, high), (low_there, high_there) = (
         rates.range(row["currency"], day, days),
         rates.range(row["reference_currency"], day, days),
     )
     lowest, highest = row["reference_total"] * low / high_there, row["reference_total"] * high / low_there
-    return not lowest * (1 - ALLOWED_PCT / 100) <= row["total"] <= highest * (1 + ALLOWED_PCT / 100)
+    closest = min(max(row["total"], lowest), highest)
+    return float(100 * (row["total"] - closest) / closest)
 
 
 def _may_be_told_by_another(row: Row, cells: list[Row], reference_market: str) -> bool:
@@ -218,6 +247,7 @@ def _finding_of_reference(row: Row, reference_market: str, compared: int, alike:
             "compared_currency": row["currency"],
         }
         | _size(row["reference_total"], there)
+        | ({} if row["currency_basis"] == "same" else _severity(100 / (1 + _unexplained(row, 8, rates) / 100) - 100))
     )
 
 
@@ -231,8 +261,11 @@ def _told(row: Row, compared: int, alike: int) -> Row:
 
 def _size(total: int, other: int) -> Row:
     size = 100 * (total - other) / other
-    severity = "high" if abs(size) >= HIGH_PCT else "medium" if abs(size) >= MEDIUM_PCT else "low"
-    return {"amount": total - other, "size_pct": size, "severity": severity}
+    return {"amount": total - other, "size_pct": size} | _severity(size)
+
+
+def _severity(size: float) -> Row:
+    return {"severity": "high" if abs(size) >= HIGH_PCT else "medium" if abs(size) >= MEDIUM_PCT else "low"}
 
 
 def _day(row: Row) -> date:
