@@ -165,7 +165,9 @@ class Lake(Layout):
 
     def exists(self, path: str) -> bool:
         """Whether there is something in its place, even a link that leads nowhere."""
-        return os.path.lexists(self.local(path))
+        place = self.local(path)
+        # Unlike os.path.lexists, these raise where a folder may not be read: it is not taken for an empty one.
+        return place.exists() or place.is_symlink()
 
     def names(self, folder: str, suffix: str = "") -> set[str]:
         """Names of the objects directly in a folder that end in `suffix`, without it.

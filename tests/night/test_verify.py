@@ -261,6 +261,15 @@ def test_a_manifest_behind_a_link_that_leads_nowhere_is_listed_as_damaged(lake, 
     assert shown == {first: "damaged", second: "published"}
 
 
+def test_a_sweep_whose_folder_may_not_be_read_is_not_taken_for_none(lake, monkeypatch):
+    def refused(place: Path) -> bool:
+        raise PermissionError(place)
+
+    monkeypatch.setattr(Path, "exists", refused)
+    with pytest.raises(PermissionError):
+        lake.sweep_ids()
+
+
 @pytest.mark.parametrize("aim", ["raw", "no-such-disk"])
 def test_raw_answers_on_a_disk_that_is_away_are_not_taken_for_none(lake, aim):
     shutil.rmtree(lake.local("raw"))
