@@ -58,7 +58,7 @@ def read_map(data: bytes, findings: Findings, _: object = None) -> pl.DataFrame:
     for column in ("branded_id", "unbranded_id"):
         report_repeated(findings, whole, [column], "the same id")
     same = whole.filter(pl.col("branded_id") == pl.col("unbranded_id"))
-    report(findings, same, "unbranded_id", lambda value: f"{value} stands for itself")
+    report(findings, same, "unbranded_id", lambda value: f"{value} is mapped to itself")
     _refuse_chains(whole.filter(pl.col("branded_id") != pl.col("unbranded_id")), findings)
     return pairs
 

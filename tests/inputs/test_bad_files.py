@@ -205,7 +205,7 @@ def test_the_map_is_one_to_one_and_has_no_chains():
     message = told(read, MAP, b"branded_id,unbranded_id\n1,2\n1,3\n4,2\n5,5\n6,7\n7,6\n", "map.csv")
     assert "row 3, column branded_id: the same id as row 2" in message
     assert "row 4, column unbranded_id: the same id as row 2" in message
-    assert "row 5, column unbranded_id: 5 stands for itself" in message
+    assert "row 5, column unbranded_id: 5 is mapped to itself" in message
     assert "row 6, column unbranded_id: 7 is the branded id of row 7; a map has no chains or circles" in message
 
 

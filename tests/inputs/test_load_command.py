@@ -40,7 +40,7 @@ def test_a_bad_file_ends_with_exit_code_2_and_its_rows(run, tmp_path):
     for arguments in (("load", "property-map", file), ("load", "property-map", file, "--check")):
         code, said = run(*arguments)
         assert code == 2
-        assert "row 2, column unbranded_id: 1 stands for itself" in said
+        assert "row 2, column unbranded_id: 1 is mapped to itself" in said
         assert "Nothing was loaded." in said
 
 
