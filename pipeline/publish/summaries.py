@@ -31,6 +31,8 @@ SUMMARIES = (
     "report.promotion_length",
     "report.policy_drift",
     "report.stay_price",
+    "report.promotion_targeting",
+    "report.floor_compliance",
 )
 
 # The columns that the summaries read, by relation. A large night does not fit into memory, so these are written range
@@ -60,7 +62,38 @@ SUMMED: Mapping[str, tuple[str, ...]] = {
     "mart.occupancy_supplement": ("kind", "source", "market", "product_type", "supplement_pct"),
     "mart.multi_room_premium": ("source", "market", "product_type", "premium_pct"),
     "mart.board_premium": ("board_family", "source", "market", "product_type", "premium_pct"),
+    "mart.promotion_target": (
+        "source", "market", "product_type", "lead_step", "nights", "weekday", "planned", "answered", "comparable",
+    ),
+    "mart.promoted_offer": (
+        "source", "market", "product_type", "lead_step", "nights", "weekday", "promotion_kinds", "depth_pct",
+        "is_free_night_like",
+    ),
+    "mart.price_against_floor": (
+        "source", "market", "product_type", "match_grade", "verdict", "offers", "below_floor_pct",
+    ),
 }  # fmt: skip
+
+
+# Relations of SUMMED over files that users load: every range sees all of their rows, and contributes its own.
+_OF_USERS = frozenset({"mart.price_against_floor"})
+
+# A median holds all its values in memory, and those of all markets at once would not fit: a summary of a large night
+# is computed for one value of this column after another.
+_IN_TURN = {"report.promotion_targeting": "dimension"}
+# The values of columns other than the market.
+VALUES = {
+    "dimension": ("all", "market", "product_type", "lead_days", "nights", "weekday", "promotion_kinds"),
+}
+
+# What summaries depend on besides the nights. Of files that users load, each is known by its number and its rows.
+_SUMMED_WITH = {
+    "ref.written_with": "FROM ref.written_with",
+    "mart.fx_of_sweep": "FROM mart.fx_of_sweep",
+    "mart.weight": "FROM mart.weight",
+    "lake.fx_rate": "SELECT input_id, count(*) FROM lake.fx_rate GROUP BY input_id",
+    "lake.selling_price": "SELECT input_id, count(*) FROM lake.selling_price GROUP BY input_id",
+}
 
 
 def write_summaries(session: duckdb.DuckDBPyConnection, names: Iterable[str] = SUMMARIES) -> None:
@@ -91,7 +124,8 @@ def select_summed(
     folder.mkdir(parents=True, exist_ok=True)
     for name in sorted(SUMMED.keys() & _read(names)):
         place = beside(folder / f"{name}-{within.first}.parquet")
-        select = f"SELECT {', '.join(SUMMED[name])} FROM {name}"  # noqa: S608 - our own names
+        where = f" WHERE {within.condition}" if name in _OF_USERS else ""
+        select = f"SELECT {', '.join(SUMMED[name])} FROM {name}{where}"  # noqa: S608 - our own names
         session.execute(f"COPY ({select}) TO {quoted(str(place))} (FORMAT parquet)")
         note_touched([place])
         written[name] = str(place)
@@ -99,12 +133,9 @@ def select_summed(
 
 
 def summed_with(session: duckdb.DuckDBPyConnection) -> SummedWith:
-    """Return what summaries depend on besides the nights, by relation: rates, weights, and the digest of our SQL."""
+    """Return what summaries depend on besides the nights, by relation: inputs of users, and the digest of our SQL."""
     try:
-        return {
-            name: session.execute(f"FROM {name} ORDER BY ALL").fetchall()
-            for name in ("ref.written_with", "mart.fx_of_sweep", "mart.weight")
-        }
+        return {name: session.execute(f"{rows} ORDER BY ALL").fetchall() for name, rows in _SUMMED_WITH.items()}
     except duckdb.IOException:
         # The views of a lake that has moved do not find their files: whatever is found later counts as changed.
         return {}
@@ -136,7 +167,7 @@ def sum_up(
 ) -> None:
     """Compute summaries from what ranges contribute: for each range, a file by relation of SUMMED.
 
-    Market by market: a median holds all its values in memory, and those of every market at once would not fit.
+    See _IN_TURN.
     """
     ((path,),) = session.execute("SELECT current_setting('search_path')").fetchall()
     session.execute("ATTACH ':memory:' AS summing")
@@ -152,10 +183,12 @@ def sum_up(
         session.execute("SET search_path = 'summing.main'")
         seen = " UNION ".join(f"SELECT market FROM {name}" for name in ("nightaudit.state.cell", *contributed))  # noqa: S608 - our own names
         markets = session.execute(f"SELECT market FROM ({seen}) ORDER BY market").fetchall()  # noqa: S608 - our own names
+        values = {"market": [market for (market,) in markets], **VALUES}
         for each in made:
             _empty(session, each)
-            for (market,) in markets:
-                of_one = f"SELECT * FROM ({each.sql}) WHERE market = {quoted(market)}"  # noqa: S608 - our own names; the market is quoted
+            column = _IN_TURN.get(each.full_name, "market")
+            for value in values[column]:
+                of_one = f"SELECT * FROM ({each.sql}) WHERE {column} = {quoted(value)}"  # noqa: S608 - our own names; the value is quoted
                 session.execute(f"INSERT INTO nightaudit.{each.full_name} BY NAME {of_one}")
     finally:
         session.execute(f"SET search_path = {quoted(path)}")

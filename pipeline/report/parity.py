@@ -121,7 +121,7 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
 
 
 def _calendar(reader: Reader) -> Section:
-    days = reader.named(reader.figures("parity_day"))
+    days = reader.named(reader.figures_by_property("parity_day"))
     painted = calendar(
         days,
         "median_gap_pct",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import duckdb
@@ -16,6 +17,8 @@ from pipeline.report.scope import Scope
 
 # What a query may use that does not fit into the memory of a report.
 _MEMORY_OF_LARGE = "1GB"
+# Properties whose stays are counted at once.
+_PROPERTIES_AT_ONCE = 500
 # Folder of the pages of cases.
 CASES = "cases"
 # The most cases with a page, the most urgent of each problem first: they take some seconds, and a manager calls about
@@ -87,11 +90,29 @@ class Reader:
 
     def figures(self, name: str, ids: Collection[int] | None = None) -> pl.DataFrame:
         """Return the rows of `sql/page/<name>.sql`: within the scope, or of the properties `ids`."""
-        within = self.scope.expression if ids is None else f"list_contains({list(ids)}, its_property_id)"
+        return self._figures_within(
+            name, self.scope.expression if ids is None else f"list_contains({list(ids)}, its_property_id)"
+        )
+
+    def _figures_within(self, name: str, within: str) -> pl.DataFrame:
         self.session.execute(
             f"CREATE OR REPLACE TEMP MACRO is_within(its_property_id, its_market, its_check_in) AS ({within})"
         )
         return self.query(relation("page", name).sql)
+
+    def figures_by_property(self, name: str) -> pl.DataFrame:
+        """Return the rows of `sql/page/<name>.sql` within the scope, which belong to one property each, by property.
+
+        Some properties at a time: a median holds all its values in memory, and those of every stay would not fit.
+        """
+        ids = self.query("SELECT DISTINCT property_id FROM mart.cell_latest ORDER BY property_id")["property_id"]
+        bounds = [None, *ids.gather_every(_PROPERTIES_AT_ONCE, _PROPERTIES_AT_ONCE), None]
+        parts = []
+        for first, end in pairwise(bounds):
+            lower = "true" if first is None else f"its_property_id >= {first}"
+            upper = "true" if end is None else f"its_property_id < {end}"
+            parts.append(self._figures_within(name, f"({self.scope.expression}) AND {lower} AND {upper}"))
+        return pl.concat(parts)
 
     def total(self, name: str) -> dict[str, Any]:
         """Return the one row of `sql/page/<name>.sql` within the scope."""

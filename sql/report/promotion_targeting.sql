@@ -11,109 +11,201 @@
 -- free_night_like: Number of promoted offers whose depth equals whole nights of the stay, within rounding.
 -- One dimension at a time; for all of them together, see mart.promotion_target.
 -- An offer counts once per source, room, board and policy; promotions with only value adds are left out: no discount.
-WITH told AS (
+-- Each dimension is a branch of its own: a median holds all of its values in memory, and where a night is large the
+-- dimensions are computed one after another.
+WITH asked AS (
     SELECT
-        latest.source,
-        latest.market,
-        latest.product_type,
-        latest.check_in,
-        latest.nights,
-        latest.lead_days,
-        NULL::BOOLEAN AS is_answered,
-        latest.total < latest.pre_promo_total AS is_promoted,
-        CASE WHEN is_promoted THEN coalesce(named.promotion_kinds, 'none named') END AS kinds,
-        CASE WHEN is_promoted THEN 100 * (1 - latest.total::DOUBLE / latest.pre_promo_total::DOUBLE) END AS depth_pct,
-        coalesce(latest.pre_promo_total::DOUBLE, 0) AS pre_promo_total
-    FROM mart.offer_latest AS latest
-    LEFT JOIN mart.promotion_named AS named ON named.promotion_key = latest.promotion_key
-    WHERE latest.total IS NOT NULL
-
-    UNION ALL BY NAME
-
-    SELECT
-        CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
-        cell.market,
-        cell.product_type,
-        cell.check_in,
-        cell.nights,
-        date_diff('day', (cell.asked_at AT TIME ZONE 'UTC')::DATE, cell.check_in) AS lead_days,
-        cell.status IN ('offered', 'no_offer', 'absent') AS is_answered
-    FROM state.cell AS cell
+        target.source,
+        target.market,
+        target.product_type,
+        target.lead_step,
+        target.nights,
+        target.weekday,
+        sum(target.planned)::BIGINT AS planned,
+        sum(target.answered)::BIGINT AS answered,
+        sum(target.comparable)::BIGINT AS comparable
+    FROM mart.promotion_target AS target
+    GROUP BY target.source, target.market, target.product_type, target.lead_step, target.nights, target.weekday
 ),
 
-placed AS (
+promoted AS (
     SELECT
-        told.*,
-        mart.lead_step(told.lead_days) AS lead_step,
-        isodow(told.check_in) AS weekday,
-        round(told.depth_pct / 100 * told.nights) BETWEEN 1 AND told.nights - 1
-        AND abs(told.depth_pct - 100 * round(told.depth_pct / 100 * told.nights) / told.nights)
-        <= analysis.discount_rounding * (1 + 100 / told.pre_promo_total) AS is_free_night_like
-    FROM told
-    CROSS JOIN ref.analysis AS analysis
+        offer.source,
+        offer.market,
+        offer.product_type,
+        offer.lead_step,
+        offer.nights,
+        offer.weekday,
+        offer.promotion_kinds,
+        offer.depth_pct,
+        offer.is_free_night_like
+    FROM mart.promoted_offer AS offer
 ),
 
+asked_of AS (
+    SELECT
+        'all' AS dimension,
+        'all' AS value,
+        asked.*
+    FROM asked
+
+    UNION ALL
+
+    SELECT
+        'market' AS dimension,
+        asked.market AS value,
+        asked.*
+    FROM asked
+
+    UNION ALL
+
+    SELECT
+        'product_type' AS dimension,
+        asked.product_type AS value,
+        asked.*
+    FROM asked
+
+    UNION ALL
+
+    SELECT
+        'lead_days' AS dimension,
+        asked.lead_step AS value,
+        asked.*
+    FROM asked
+
+    UNION ALL
+
+    SELECT
+        'nights' AS dimension,
+        asked.nights::VARCHAR AS value,
+        asked.*
+    FROM asked
+
+    UNION ALL
+
+    SELECT
+        'weekday' AS dimension,
+        asked.weekday::VARCHAR AS value,
+        asked.*
+    FROM asked
+),
+
+promoted_of AS (
+    SELECT
+        'all' AS dimension,
+        'all' AS value,
+        promoted.*
+    FROM promoted
+
+    UNION ALL
+
+    SELECT
+        'market' AS dimension,
+        promoted.market AS value,
+        promoted.*
+    FROM promoted
+
+    UNION ALL
+
+    SELECT
+        'product_type' AS dimension,
+        promoted.product_type AS value,
+        promoted.*
+    FROM promoted
+
+    UNION ALL
+
+    SELECT
+        'lead_days' AS dimension,
+        promoted.lead_step AS value,
+        promoted.*
+    FROM promoted
+
+    UNION ALL
+
+    SELECT
+        'nights' AS dimension,
+        promoted.nights::VARCHAR AS value,
+        promoted.*
+    FROM promoted
+
+    UNION ALL
+
+    SELECT
+        'weekday' AS dimension,
+        promoted.weekday::VARCHAR AS value,
+        promoted.*
+    FROM promoted
+
+    UNION ALL
+
+    SELECT
+        'promotion_kinds' AS dimension,
+        promoted.promotion_kinds AS value,
+        promoted.*
+    FROM promoted
+),
+
+-- Every kind stands beside all cells and offers.
 counted AS (
     SELECT
-        placed.source,
-        placed.market,
-        placed.product_type,
-        placed.lead_step,
-        placed.nights,
-        placed.weekday,
-        placed.kinds,
-        grouping(
-            placed.market, placed.product_type, placed.lead_step, placed.nights, placed.weekday, placed.kinds
-        ) AS grouped,
-        count(placed.is_answered) AS planned,
-        count(*) FILTER (WHERE placed.is_answered) AS answered,
-        count(*) FILTER (WHERE placed.is_answered IS NULL) AS comparable,
-        count(*) FILTER (WHERE placed.is_promoted) AS promoted,
-        -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
-        avg(placed.depth_pct::DECIMAL(38, 9)) AS mean_depth_pct,
-        median(placed.depth_pct) AS median_depth_pct,
-        count(*) FILTER (WHERE placed.is_free_night_like) AS free_night_like
-    FROM placed
-    GROUP BY GROUPING SETS (
-        (placed.source),
-        (placed.source, placed.market),
-        (placed.source, placed.product_type),
-        (placed.source, placed.lead_step),
-        (placed.source, placed.nights),
-        (placed.source, placed.weekday),
-        (placed.source, placed.kinds)
-    )
+        asked_of.source,
+        asked_of.dimension,
+        asked_of.value,
+        sum(asked_of.planned)::BIGINT AS planned,
+        sum(asked_of.answered)::BIGINT AS answered,
+        sum(asked_of.comparable)::BIGINT AS comparable
+    FROM asked_of
+    GROUP BY asked_of.source, asked_of.dimension, asked_of.value
+
+    UNION ALL
+
+    SELECT
+        kind.source,
+        'promotion_kinds' AS dimension,
+        kind.promotion_kinds AS value,
+        sum(asked.planned)::BIGINT AS planned,
+        sum(asked.answered)::BIGINT AS answered,
+        sum(asked.comparable)::BIGINT AS comparable
+    FROM (
+        SELECT DISTINCT
+            promoted.source,
+            promoted.promotion_kinds
+        FROM promoted
+    ) AS kind
+    INNER JOIN asked ON asked.source = kind.source
+    GROUP BY kind.source, kind.promotion_kinds
+),
+
+depth AS (
+    SELECT
+        promoted_of.source,
+        promoted_of.dimension,
+        promoted_of.value,
+        count(*) AS promoted,
+        -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+        avg(promoted_of.depth_pct::DECIMAL(38, 9)) AS mean_depth_pct,
+        median(promoted_of.depth_pct) AS median_depth_pct,
+        count(*) FILTER (WHERE promoted_of.is_free_night_like) AS free_night_like
+    FROM promoted_of
+    GROUP BY promoted_of.source, promoted_of.dimension, promoted_of.value
 )
 
 SELECT
     counted.source,
-    CASE counted.grouped
-        WHEN 63 THEN 'all'
-        WHEN 31 THEN 'market'
-        WHEN 47 THEN 'product_type'
-        WHEN 55 THEN 'lead_days'
-        WHEN 59 THEN 'nights'
-        WHEN 61 THEN 'weekday'
-        ELSE 'promotion_kinds'
-    END AS dimension,
-    coalesce(
-        counted.market,
-        counted.product_type,
-        counted.lead_step,
-        counted.nights::VARCHAR,
-        counted.weekday::VARCHAR,
-        counted.kinds,
-        'all'
-    ) AS value,
-    CASE counted.grouped WHEN 62 THEN overall.planned ELSE counted.planned END AS planned,
-    CASE counted.grouped WHEN 62 THEN overall.answered ELSE counted.answered END AS answered,
-    CASE counted.grouped WHEN 62 THEN overall.comparable ELSE counted.comparable END AS comparable,
-    counted.promoted,
-    100.0 * counted.promoted
-    / CASE counted.grouped WHEN 62 THEN overall.comparable ELSE nullif(counted.comparable, 0) END AS incidence_pct,
-    counted.mean_depth_pct,
-    counted.median_depth_pct,
-    counted.free_night_like
+    counted.dimension,
+    counted.value,
+    counted.planned,
+    counted.answered,
+    counted.comparable,
+    coalesce(depth.promoted, 0) AS promoted,
+    100.0 * coalesce(depth.promoted, 0) / nullif(counted.comparable, 0) AS incidence_pct,
+    depth.mean_depth_pct,
+    depth.median_depth_pct,
+    coalesce(depth.free_night_like, 0) AS free_night_like
 FROM counted
-INNER JOIN counted AS overall ON overall.source = counted.source AND overall.grouped = 63
-WHERE counted.grouped <> 62 OR counted.kinds IS NOT NULL
+LEFT JOIN depth
+    ON
+        depth.source = counted.source
+        AND depth.dimension = counted.dimension
+        AND depth.value = counted.value

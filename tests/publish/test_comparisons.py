@@ -83,14 +83,22 @@ def test_rates_that_are_loaded_after_a_night_are_compared_at(lake, night, rates)
     assert query_published(night, score).fetchall() == [("US", "reference_rate", 3)]
 
 
-@pytest.mark.parametrize("kind", ["rates", "weights"])
+LOADED = {
+    "weights": "market,weight\nUS,2.5\nGB,1\n",
+    "prices": (
+        "property_id,market,product_type,check_in,nights,party,currency,price,observed_at\n"
+        f"1,GB,Hotel,2030-03-01,2,2,EUR,120,{started_at(0).isoformat()}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ["rates", "weights", "prices"])
 def test_summaries_of_several_ranges_show_what_was_loaded_since(lake, night, rates, tmp_path, kind):
-    weights = tmp_path / "weights.csv"
-    weights.write_text("market,weight\nUS,2.5\nGB,1\n")
     load.load(lake, "rates", rates, started_at(1))
     assert refresh(lake)
-    if kind == "weights":
-        load.load(lake, "weights", weights, started_at(2))
+    if kind != "rates":
+        (tmp_path / kind).with_suffix(".csv").write_text(LOADED[kind])
+        load.load(lake, kind, (tmp_path / kind).with_suffix(".csv"), started_at(2))
         assert refresh(lake)
     shown = {name: query_published(night, f"FROM {name} ORDER BY ALL").fetchall() for name in SUMMARIES}
     assert shown["report.market_parity"]
@@ -98,6 +106,8 @@ def test_summaries_of_several_ranges_show_what_was_loaded_since(lake, night, rat
     assert {name: query_published(night, f"FROM {name} ORDER BY ALL").fetchall() for name in SUMMARIES} == shown
     score = "SELECT market_weight FROM report.market_parity WHERE match_grade = 'exact'"
     assert query_published(night, score).fetchall() == [(2.5 if kind == "weights" else 1.0,)]
+    planned = query_published(night, "SELECT planned FROM report.floor_compliance").fetchall()
+    assert planned == ([(1,)] if kind == "prices" else [])
 
 
 def test_summaries_are_not_computed_again_for_what_they_do_not_read(lake, night, tmp_path):

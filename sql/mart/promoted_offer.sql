@@ -1,0 +1,33 @@
+-- One row per source and offer key on sale whose total is below its price before promotions.
+-- lead_step: Lead days in steps.
+-- weekday: Weekday of check-in, 1 for Monday.
+-- depth_pct: 100 x (1 - total / pre_promo_total), in percent of the price before promotions.
+-- promotion_kinds: Distinct kinds of the promotions named, separated by commas; `none named`: none, or without a kind.
+-- is_free_night_like: Whether depth_pct is whole nights of the stay, within rounding.
+-- Promotions with only value adds are left out: they are no discount.
+SELECT
+    latest.source,
+    latest.offer_key,
+    latest.property_id,
+    latest.market,
+    latest.product_type,
+    latest.check_in,
+    latest.nights,
+    latest.lead_days,
+    mart.lead_step(latest.lead_days) AS lead_step,
+    isodow(latest.check_in) AS weekday,
+    latest.currency,
+    latest.total,
+    latest.pre_promo_total,
+    100 * (1 - latest.total::DOUBLE / latest.pre_promo_total::DOUBLE) AS depth_pct,
+    coalesce(named.promotion_kinds, 'none named') AS promotion_kinds,
+    round(depth_pct / 100 * latest.nights) BETWEEN 1 AND latest.nights - 1 -- noqa: RF02
+    AND abs(depth_pct - 100 * round(depth_pct / 100 * latest.nights) / latest.nights) -- noqa: RF02
+    <= analysis.discount_rounding * (1 + 100 / latest.pre_promo_total::DOUBLE) AS is_free_night_like,
+    latest.seen_sweep_id,
+    latest.seen_search_id,
+    latest.seen_offer_no
+FROM mart.offer_latest AS latest
+CROSS JOIN ref.analysis AS analysis
+LEFT JOIN mart.promotion_named AS named ON named.promotion_key = latest.promotion_key
+WHERE latest.total < latest.pre_promo_total
