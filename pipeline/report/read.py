@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import duckdb
@@ -19,14 +18,10 @@ from pipeline.report.scope import Scope
 _MEMORY_OF_LARGE = "1GB"
 # Properties whose stays are counted at once.
 _PROPERTIES_AT_ONCE = 500
-# Folder of the pages of cases.
-CASES = "cases"
-# The most cases with a page, the most urgent of each problem first: they take some seconds, and a manager calls about
-# fewer.
-CASE_PAGES = 200
-# Folder of the pages of properties, and how many there are at most.
-PROPERTY_PAGES = "properties"
-PROPERTIES = 100
+# Folders of the pages of cases and of properties.
+CASES, PROPERTY_PAGES = "cases", "properties"
+# The most of each, the most urgent first: writing them takes some seconds, and a manager calls about fewer.
+CASE_PAGES, PROPERTIES = 200, 100
 _FIRST = (
     "CASE status WHEN 'new' THEN 0 WHEN 'open' THEN 1 WHEN 'acknowledged' THEN 2 ELSE 3 END, "
     "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, exposure_weight DESC, flags DESC, case_id"
@@ -88,31 +83,22 @@ class Reader:
         limits, values = self.scope.condition("property_id", "market", "check_in")
         return self.query(f"SELECT 1 FROM mart.cell_latest WHERE {limits} LIMIT 1", values).is_empty()  # noqa: S608 - our own names; what users give is a parameter
 
-    def figures(self, name: str, ids: Collection[int] | None = None) -> pl.DataFrame:
-        """Return the rows of `sql/page/<name>.sql`: within the scope, or of the properties `ids`."""
-        return self._figures_within(
-            name, self.scope.expression if ids is None else f"list_contains({list(ids)}, its_property_id)"
-        )
-
-    def _figures_within(self, name: str, within: str) -> pl.DataFrame:
-        self.session.execute(
-            f"CREATE OR REPLACE TEMP MACRO is_within(its_property_id, its_market, its_check_in) AS ({within})"
-        )
+    def figures(self, name: str, ids: Collection[int] | None = None, also: str = "true") -> pl.DataFrame:
+        """Return the rows of `sql/page/<name>.sql`: within the scope, or of the properties `ids`; and where `also`."""
+        within = self.scope.expression if ids is None else f"list_contains({list(ids)}, its_property_id)"
+        macro = "is_within(its_property_id, its_market, its_check_in)"
+        self.session.execute(f"CREATE OR REPLACE TEMP MACRO {macro} AS (({within}) AND {also})")
         return self.query(relation("page", name).sql)
 
     def figures_by_property(self, name: str) -> pl.DataFrame:
-        """Return the rows of `sql/page/<name>.sql` within the scope, which belong to one property each, by property.
+        """Return `figures` of rows that belong to one property each, in the order of properties.
 
         Some properties at a time: a median holds all its values in memory, and those of every stay would not fit.
         """
-        ids = self.query("SELECT DISTINCT property_id FROM mart.cell_latest ORDER BY property_id")["property_id"]
-        bounds = [None, *ids.gather_every(_PROPERTIES_AT_ONCE, _PROPERTIES_AT_ONCE), None]
-        parts = []
-        for first, end in pairwise(bounds):
-            lower = "true" if first is None else f"its_property_id >= {first}"
-            upper = "true" if end is None else f"its_property_id < {end}"
-            parts.append(self._figures_within(name, f"({self.scope.expression}) AND {lower} AND {upper}"))
-        return pl.concat(parts)
+        ends = self._ids.gather_every(_PROPERTIES_AT_ONCE, _PROPERTIES_AT_ONCE)
+        lower = ["true", *(f"its_property_id >= {first}" for first in ends)]
+        upper = [*(f"its_property_id < {end}" for end in ends), "true"]
+        return pl.concat(self.figures(name, also=f"{a} AND {b}") for a, b in zip(lower, upper, strict=True))
 
     def total(self, name: str) -> dict[str, Any]:
         """Return the one row of `sql/page/<name>.sql` within the scope."""
@@ -160,8 +146,7 @@ class Reader:
             return ()
         urgent = self.cases["property_id"].drop_nulls().unique(maintain_order=True).to_list()
         if scope.property_id is None and len(urgent) < PROPERTIES:
-            known = self.query("SELECT DISTINCT property_id FROM mart.cell_latest ORDER BY property_id")
-            urgent = list(dict.fromkeys([*urgent, *known["property_id"].to_list()]))
+            urgent = list(dict.fromkeys([*urgent, *self._ids]))
         return tuple(urgent[:PROPERTIES]) if scope.property_id is None else (scope.property_id,)
 
     def with_cases(self, flags: pl.DataFrame) -> pl.DataFrame:
@@ -213,6 +198,11 @@ class Reader:
         return self.query("SELECT * FROM mart.property")
 
     @cached_property
+    def _ids(self) -> pl.Series:
+        """The properties that were requested, in order."""
+        return self.query("SELECT DISTINCT property_id FROM mart.cell_latest ORDER BY property_id")["property_id"]
+
+    @cached_property
     def _names(self) -> pl.DataFrame:
         return self.properties.select("property_id", "property_name")
 
@@ -228,16 +218,14 @@ class Reader:
     @property
     def has_names(self) -> bool:
         """Whether most properties of the night have a name; the others are shown by id."""
-        asked = self.query("SELECT DISTINCT property_id FROM mart.cell_latest")
-        named = asked.join(self._names.drop_nulls("property_name"), on="property_id", how="semi")
-        return 2 * named.height >= asked.height
+        named = self._names.drop_nulls("property_name")["property_id"]
+        return 2 * int(self._ids.is_in(named.to_list()).sum()) >= self._ids.len()
 
     @property
     def about(self) -> str:
         """The name of the report's property; empty if it is unknown, or there is no such property."""
-        names = self._names.filter(pl.col("property_id").eq_missing(self.scope.property_id))[
-            "property_name"
-        ].drop_nulls()
+        is_its = pl.col("property_id").eq_missing(self.scope.property_id)
+        names = self._names.filter(is_its)["property_name"].drop_nulls()
         return str(names[0]) if names.len() else ""
 
     @property

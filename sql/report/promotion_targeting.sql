@@ -146,7 +146,7 @@ promoted_of AS (
     FROM promoted
 ),
 
--- Every kind stands beside all cells and offers.
+-- Every kind is listed with all cells and offers.
 counted AS (
     SELECT
         asked_of.source,
