@@ -55,8 +55,11 @@ _FAILURES: tuple[tuple[tuple[type[BaseException], ...], Failure], ...] = (
 def failure_of(error: BaseException) -> tuple[Failure, str]:
     """Return what `error` means for its search, and a short text for people."""
     origin = error.__cause__ if isinstance(error.__cause__, NETWORK_ERRORS) else error
-    if getattr(getattr(origin, "os_error", None), "reason", None) in _NO_TLS:
-        return Failure.UNREACHABLE, "the address says https, and its port answers in clear text"
+    system = getattr(origin, "os_error", None)
+    if isinstance(origin, aiohttp.ClientConnectorError) and getattr(system, "reason", None) in _NO_TLS:
+        # The supplier's, or that of a proxy.
+        where = f"{origin.host}:{origin.port}"
+        return Failure.UNREACHABLE, f"the address of {where} says https, and its port answers in clear text"
     for classes, failure in _FAILURES:
         if isinstance(origin, classes):
             return failure, describe(origin)

@@ -14,7 +14,7 @@
 -- residual_pct: Sum of absolute residuals in percent of the sum of absolute gaps; NULL: no gap.
 -- explained_pct: Percentage of the gaps that the known parts account for: 100 - residual_pct, at least 0.
 -- unstated_pct: Part of residual_pct from pairs with an unknown part: fx, or charges, as in every list answer.
--- own_price_pct: Rest of residual_pct: a different price for the same offer (below the exact grade, or another room).
+-- own_price_pct: Rest of residual_pct: another price for the same offer (below the exact grade, perhaps another room).
 SELECT
     part.match_grade,
     part.source,

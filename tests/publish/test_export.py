@@ -149,14 +149,21 @@ def test_what_cannot_be_exported_is_refused_and_a_file_that_is_there_stays(lake,
     assert [place.name for place in tmp_path.iterdir()] == ["there.duckdb"]
 
 
-def test_a_full_disk_leaves_nothing_behind(lake, tmp_path, monkeypatch):
+@pytest.mark.parametrize("error", [duckdb.IOException, duckdb.TransactionException])
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_a_full_disk_leaves_nothing_behind(lake, tmp_path, monkeypatch, error, is_copied):
     def full(*_):
-        raise duckdb.IOException("Could not write file: No space left on device")
+        raise error("Could not write file: No space left on device")
 
+    if is_copied:
+        # Its views read the files of the first lake, which is still there.
+        shutil.copytree(lake.root, tmp_path / "copy" / "lake")
+        lake = Lake(str(tmp_path / "copy" / "lake"))
     monkeypatch.setattr("pipeline.publish.export.describe", full)
+    (tmp_path / "exports").mkdir()
     with pytest.raises(LakeFull, match="No space left"):
-        export(lake.published_file, tmp_path / "x.duckdb", Selection())
-    assert list(tmp_path.iterdir()) == []
+        export(lake.published_file, tmp_path / "exports" / "x.duckdb", Selection())
+    assert list((tmp_path / "exports").iterdir()) == []
 
 
 def test_the_command_says_what_it_wrote(lake, tmp_path, monkeypatch):
