@@ -1,4 +1,4 @@
--- One row per selling price in the file loaded last: a like-for-like key (property, stay, party, …) and an instant.
+-- One row per like-for-like key (property, stay, party, …) and instant of a selling price: as the newest file states it.
 SELECT price.*
 FROM lake.selling_price AS price
 QUALIFY
