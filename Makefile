@@ -43,7 +43,7 @@ test: setup  ## run the tests
 # Nights that are audited, published, stopped, rebuilt, replayed and simulated: seconds to minutes each. SLOW names folders
 # or files to take a part; `.ci/run` names those that run on every change.
 test-slow: setup  ## run the tests that take whole nights; SLOW="tests/sweep tests/night" takes a part
-	$(BIN)/pytest -n 2 --dist loadfile -m "slow and not cluster" $(SLOW)
+	$(BIN)/pytest -n 2 --dist loadfile -m "slow and not cluster" --durations 15 --durations-min 20 $(SLOW)
 
 # Kills, full disks, limits, two at once, clocks: minutes. See tests/faults/README.md.
 test-faults: setup  ## do harm to nights, and look that nothing is lost or doubled; PARTS="kills" takes a part
