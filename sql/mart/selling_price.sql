@@ -1,4 +1,4 @@
--- One row per like-for-like key (property, stay, party, …) and instant of a selling price: as the newest file states it.
+-- One row per like-for-like key (property, stay, party, …) and instant of a selling price, as the newest file has it.
 SELECT price.*
 FROM lake.selling_price AS price
 QUALIFY
