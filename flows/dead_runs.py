@@ -46,13 +46,13 @@ async def end_dead_runs(lake: Lake, deployment: str) -> None:
     whether it is too late.
     """
     try:
-        with lake.writing("a look for dead runs"):
+        with lake.writing("the check for dead runs"):
             async with get_client() as client:
                 for run in await client.read_flow_runs(
                     deployment_filter=DeploymentFilter(name=DeploymentFilterName(any_=[deployment])),
                     flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=_UNDER_WAY)),
                 ):
-                    again: State[object] = AwaitingRetry(message="The run's process has ended; it is begun again.")
+                    again: State[object] = AwaitingRetry(message="The run's process has ended; it is restarted.")
                     await client.set_flow_run_state(run.id, again, force=True)
     except LakeBusy:
         return
@@ -69,7 +69,7 @@ def watch_silent_runs(within: timedelta | None = None) -> dict[str, str]:
     again = ChangeFlowRunState(
         name="AwaitingRetry",
         state=StateType.SCHEDULED,
-        message="No heartbeat: the run's process has ended. It is begun again.",
+        message="No heartbeat: the run's process has ended. It is restarted.",
         force=True,
     )
     end = ChangeFlowRunState(

@@ -43,5 +43,5 @@ def _care(dry_run: bool) -> list[Care]:
     lake = Lake(settings.lake)
     if dry_run:
         return plan_care(settings, lake)
-    with lake.writing("care of the lake"):
+    with lake.writing("lake maintenance"):
         return take_care(settings, lake)

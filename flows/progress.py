@@ -69,4 +69,4 @@ def _update(artifact: UUID, percent: float) -> None:
     try:
         update_progress_artifact(artifact, percent)
     except Exception as error:
-        logger.debug("the progress artifact could not be brought up to date: %r", error)
+        logger.debug("the progress artifact could not be updated: %r", error)

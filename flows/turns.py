@@ -26,7 +26,7 @@ from pipeline.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-# A run that died with its machine is restarted; after so many times, it may itself be the cause.
+# A run that died with its machine is restarted; after this many times, it may itself be the cause.
 MOST_RUNS = 3
 _TAKEN_SECONDS = 5.0
 # A dead process holds its slot for at most this long (Prefect's minimum), so it is free when the run is restarted.

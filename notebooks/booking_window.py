@@ -26,7 +26,7 @@ def _(mo):
     # Booking window
 
     **When is the best time to book, and when do stays sell out?** The first answer is *book now* or *wait*, with its
-    uncertainty: it rests on comparable stays of the past, and you see how such answers turned out. The curves follow
+    uncertainty: it rests on comparable past stays, and you see how past answers turned out. The curves follow
     stays up to check-in: how the price of the same offer changed, how many cells were still on sale, and how many rooms
     were picked up. Most stays are still open, so the sell-out curve is an estimate that counts each stay for as long as
     it was observed (Kaplan-Meier). Pick-up is a lower bound, because changes between two sweeps are not seen.
@@ -68,7 +68,7 @@ def _(ask, mo):
     ending = mo.ui.dropdown(
         {"sold out": "sold_out", "off sale for any reason": "off_sale"}, value="off sale for any reason", label="Ending"
     )
-    furthest = mo.ui.slider(5, 365, value=60, label="Days before check-in, at most", show_value=True)
+    furthest = mo.ui.slider(5, 365, value=60, label="Maximum days before check-in", show_value=True)
     mo.hstack([markets, product_type, ending, furthest], justify="start", wrap=True)
     return ending, furthest, markets, product_type
 
@@ -97,7 +97,7 @@ def _(alt, ask, markets, mo, pl, product_type):
     )
     _axis = alt.X(
         "balance_lowest:Q",
-        title="Offers with which waiting paid, less those with which it cost (share)",
+        title="Share of offers where waiting paid off, minus share where it cost money",
         axis=alt.Axis(format="+.0%"),
     )
     _drawn = (
@@ -113,10 +113,10 @@ def _(alt, ask, markets, mo, pl, product_type):
     mo.vstack(
         [
             mo.md(
-                "## Book now or wait?\n\nWaiting **paid** where a lower total of the offer came later. It **cost** "
-                "where none came and the offer was gone or dearer when last answered. Right of the line, waiting paid "
-                "more often; a bar is an interval of 95%, and where it crosses the line the answer is *either*. Offers "
-                "are counted, not money: `lower_pct` is how much lower the best later total was where waiting paid."
+                "## Book now or wait?\n\nWaiting **paid off** if the offer later had a lower total. It **cost money** "
+                "if it had none, and was gone or dearer when last answered. Right of the line, waiting paid off more "
+                "often. A bar is a 95% interval; if it crosses the line, the answer is *either*. The chart counts "
+                "offers, not money: `lower_pct` is how much lower the best later total was when waiting paid off."
             ),
             _drawn,
             mo.ui.table(
@@ -131,8 +131,8 @@ def _(alt, ask, markets, mo, pl, product_type):
             ),
         ]
     ) if tonight.height else mo.md(
-        "## Book now or wait?\n\nNot known yet: the answer comes from stays that have begun and were seen on two "
-        "nights or more before. It appears after the first check-in date of your spec has passed."
+        "## Book now or wait?\n\nNot known yet: the answer comes from stays that have begun and were seen on at least "
+        "two earlier nights. It appears once the first check-in date of your spec has passed."
     )
     return (answers,)
 
@@ -143,8 +143,8 @@ def _(alt, answers, mo, pl):
     mo.stop(
         _past.height == 0,
         mo.md(
-            "### How such answers came out\n\nNot known yet: it takes a stay that has begun whose decision could "
-            "rest on stays that had begun before."
+            "### How past answers turned out\n\nNot known yet: a stay must have begun whose decision could rest on "
+            "stays that had begun earlier."
         ),
     )
     _within = int(_past["is_within"].sum())
@@ -156,8 +156,8 @@ def _(alt, answers, mo, pl):
         alt.Chart(_past)
         .mark_circle()
         .encode(
-            x=alt.X("balance:Q", title="As answered on the day", axis=alt.Axis(format="+.0%")),
-            y=alt.Y("actual_balance:Q", title="As it came out", axis=alt.Axis(format="+.0%")),
+            x=alt.X("balance:Q", title="Answer on the day", axis=alt.Axis(format="+.0%")),
+            y=alt.Y("actual_balance:Q", title="Outcome", axis=alt.Axis(format="+.0%")),
             color=alt.Color("market:N", title=None),
             size=alt.Size("actual_offers:Q", title="Offers", scale=alt.Scale(range=[20, 220])),
             opacity=alt.condition("datum.is_within", alt.value(0.9), alt.value(0.35)),
@@ -170,15 +170,15 @@ def _(alt, answers, mo, pl):
     mo.vstack(
         [
             mo.md(
-                f"### How such answers came out\n\nEach point is a decision of the past, answered with what was known "
-                f"on its day. **{_within} of {_past.height}** came out within their interval (95% are meant to). "
+                "### How past answers turned out\n\nEach point is a past decision, answered with what was known on "
+                f"that day. **{_within} of {_past.height}** turned out within their interval (95% should). "
                 + (
                     f"Of {_firm.height} firm answers, *wait* or *book now*, **{_right}** were right."
                     if _firm.height
                     else "None of the answers was firm."
                 )
-                + " On the dashed line, answers and outcomes agree; pale points lie outside of their interval. An "
-                "interval allows for chance among stays, not for what moves a whole market at once."
+                + " On the dashed line, answer and outcome agree; pale points are outside their interval. An interval "
+                "allows for chance among stays, not for events that move a whole market at once."
             ),
             alt.layer(_diagonal, _points).properties(width=420, height=420),
         ]
@@ -210,7 +210,7 @@ def _(alt, ask, furthest, markets, mo, product_type):
         )
     )
     mo.vstack([mo.md("## Prices"), _lines]) if path.height else mo.md(
-        "## Prices\n\nThis chart takes two nights that saw the same offer."
+        "## Prices\n\nThis chart needs two nights that saw the same offer."
     )
 
 
@@ -244,7 +244,7 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
         .properties(width=680, height=240, title=f"{int(curve['ended'].sum()):,} cells went off sale")
     )
     mo.vstack([mo.md("## Sell-out"), _steps]) if curve["at_risk"].sum() else mo.md(
-        "## Sell-out\n\nThis chart takes two answers to the same cell, on different nights."
+        "## Sell-out\n\nThis chart needs two answers for the same cell, on different nights."
     )
 
 

@@ -26,9 +26,9 @@ def _(mo):
     # Offer explorer
 
     **What is on sale, when, where and at what price?** Drag over a range of lead times, click markets, boards or
-    properties (with Shift: several): every other chart follows. A chart is not narrowed by its own selection, so that
-    what is left out stays visible, paler. A double click clears a selection. Only list answers are shown, as they
-    were when each cell was last answered.
+    properties (with Shift: several): every other chart follows. A chart is not filtered by its own selection, so what
+    you left out stays visible, but paler. Double-click to clear a selection. Only list answers are shown, as they were
+    when each cell was last answered.
     """)
 
 
@@ -57,7 +57,7 @@ def _(ask, mo):
 
 @app.cell
 def _(session):
-    # Counted once when the notebook opens, as far as any chart needs: selections are answered from memory.
+    # Counted once when the notebook opens, in all the detail that charts need: selections are answered from memory.
     session.execute(
         "CREATE OR REPLACE TEMP TABLE offers_by AS SELECT product_type, currency, lead_days::SMALLINT AS lead_days, "
         "market, board_family, property_id, count(*)::UINTEGER AS offers, sum(total_per_night::DOUBLE) AS per_night, "
@@ -86,7 +86,7 @@ def _(counted, mo):
     shown = mo.ui.dropdown(
         {
             "number of offers": "offers",
-            "mean price a night": "per_night / offers",
+            "mean price per night": "per_night / offers",
             "share with a promotion, percent": "100.0 * promoted / offers",
         },
         value="number of offers",
@@ -131,7 +131,7 @@ def _(alt, counted, currency, mo, product_type, shown):
         return parts
 
     def grouped(column, chosen):
-        """Return for each value of a column what is to be shown of the offers that meet all conditions."""
+        """For each value of a column, return what the charts show of the offers that meet all conditions."""
         sums = counted.filter(" AND ".join(chosen)).aggregate(
             f"{column}, sum(offers)::BIGINT AS offers, sum(per_night) AS per_night, sum(promoted) AS promoted", column
         )
@@ -173,7 +173,7 @@ def _(alt, condition, get_boards, get_lead, get_markets, get_properties, grouped
     _days = grouped(
         "lead_days", condition(markets=get_markets(), boards=get_boards(), properties=get_properties())
     ).pl()
-    mo.stop(_days.height == 0, mo.md("No offer meets what is selected. A double click clears a selection."))
+    mo.stop(_days.height == 0, mo.md("No offer matches the selection. Double-click a chart to clear its selection."))
     _lead = get_lead()
     _from, _to = _days["lead_days"].min() - 1, _days["lead_days"].max() + 1
     _brush = alt.selection_interval(name="brush", encodings=["x"], **({"value": {"x": _lead}} if _lead else {}))
@@ -228,7 +228,7 @@ def _(bars, condition, get_boards, get_lead, get_markets, get_properties, groupe
 @app.cell
 def _(bars, condition, get_boards, get_lead, get_markets, get_properties, grouped, session, set_properties):
     _found = grouped("property_id", condition(get_lead(), get_markets(), get_boards()))
-    # What is selected stays in sight, however little is left of it.
+    # A selected property stays visible, however few of its offers are left.
     _first = f"property_id IN ({', '.join(map(str, get_properties() or [-1]))}) DESC, shown DESC, property_id"
     _most = _found.order(_first).limit(15)
     _labelled = _most.join(session.table("temp.named"), "property_id").order(_first)
@@ -236,7 +236,7 @@ def _(bars, condition, get_boards, get_lead, get_markets, get_properties, groupe
         # As text: a browser's numbers end at 2^53.
         _labelled.project("* REPLACE (property_id::VARCHAR AS property_id), property AS label").pl(),
         "property_id",
-        "Properties: the fifteen with most",
+        "Top fifteen properties",
         get_properties(),
         set_properties,
     )
@@ -255,7 +255,7 @@ def _(condition, get_boards, get_lead, get_markets, get_properties, mo):
         f"""
 ## The same as a query
 
-`nightaudit query` runs it, and so does every client of DuckDB that has attached the published file.
+Run it with `nightaudit query`, or in any DuckDB client that has attached the published file.
 
 ```sql
 SELECT market, board_family, property_id, count(*) AS offers, avg(total_per_night) AS per_night

@@ -131,7 +131,7 @@ def _(alt, ask, grade, markets, mo, pl, product_type, reference, source, toleran
         alt.Chart(_bands.group_by("market", "from_pct").len("offers").sort("market", "from_pct"))
         .mark_bar(opacity=0.75, width=10)
         .encode(
-            x=alt.X("from_pct:Q", title="Gap, percent (above 0: dearer; the ends hold all from 15)"),
+            x=alt.X("from_pct:Q", title="Gap, percent (above 0: dearer; the end bars include all beyond 15)"),
             y=alt.Y("offers:Q", title="Offers", stack=True),
             color=alt.Color("market:N", title=None),
             tooltip=["market", "from_pct", "offers"],

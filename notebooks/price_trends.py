@@ -70,7 +70,7 @@ def _(ask, mo):
 
 @app.cell
 def _(ask, market, mo, source):
-    # Those whose prices moved most often come first: they have the most to show.
+    # Those whose prices moved most often come first, because they have the most to show.
     _found = ask(
         "SELECT property_id, any_value(property_name) AS property_name, count(*) FILTER (WHERE is_offered) AS states "
         "FROM mart.offer_history "
@@ -193,7 +193,7 @@ def _(alt, currency, history, mo, pl, room, with_floor):
 def _(mo, shown):
     mo.vstack(
         [
-            mo.md("### All intervals of the chart\n\n`began_sweep_id` and `began_search_id` identify the raw answer."),
+            mo.md("### All intervals in the chart\n\n`began_sweep_id` and `began_search_id` identify the raw answer."),
             mo.ui.table(shown.drop("offer_key", "offer", "since", "until"), selection=None, page_size=15),
         ]
     )

@@ -1,4 +1,4 @@
-"""Bounds from the nights before: robust, wide enough for chance, and none at all while there are too few nights.
+"""Bounds from earlier nights: robust, wide enough for chance, and none at all while there are too few nights.
 
 The middle is the median of the trailing nights. The band around it is a multiple of the median absolute deviation
 (scaled to a standard deviation) or of the counting error, whichever is larger, and at least twice the largest deviation
@@ -82,7 +82,7 @@ def _bounded(measure: Measure, seen: Sequence[Seen], limits: Limits) -> Measure:
 
 
 def bounds(before: Sequence[Seen], kind: str, of: float, deviations: float) -> tuple[float, float | None]:
-    """Return the least and the most that the nights before make plausible; None: no upper bound.
+    """Return the lowest and the highest value that earlier nights make plausible; None: no upper bound.
 
     `of` is how many tonight's value is made of: cells of a share, properties behind a median. Kinds are `share`
     (0 to 1), `level` (positive) and `rare` (a share near 0 that matters when it vanishes).
@@ -94,7 +94,7 @@ def bounds(before: Sequence[Seen], kind: str, of: float, deviations: float) -> t
         low, high = _halves(before, values, (min(least, middle - _POINT), max(most, middle + _POINT)), deviations)
         return max(middle - low, 0.0), min(middle + high, 1.0)
     if middle <= 0:
-        # Usually there is none: then none is fine, and how much to expect is unknown.
+        # Usually there are none: then none is fine, and how many to expect is unknown.
         return 0.0, None
     logs = [math.log(max(value, 1e-9)) for value in values]
     level = median(logs)

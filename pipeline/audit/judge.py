@@ -115,7 +115,7 @@ class _Later(ModuleType):
 
 @contextmanager
 def _imported_when_used(name: str) -> Iterator[None]:
-    """Let modules that are imported within import `name` only when they use it; others find it as ever."""
+    """Let modules that are imported within import `name` only when they use it; for others, nothing changes."""
     if name in sys.modules:
         yield
         return

@@ -104,7 +104,7 @@ def turn_to(session: duckdb.DuckDBPyConnection, within: PropertyRange) -> None:
 
 
 def choose_ranges(session: duckdb.DuckDBPyConnection, night: AuditedNight, most_rows: int) -> list[AuditJob]:
-    """Cut a night's properties into ranges of at most so many rows without cutting a search; none if one is enough."""
+    """Cut a night's properties into ranges of at most `most_rows` without cutting a search; none if one is enough."""
     tables = [f"sweep_files.{name}" for name in OF_OFFERS]
     counts = " + ".join(f"(SELECT count(*) FROM {name})" for name in tables)  # noqa: S608 - our own names
     if session.execute(f"SELECT {counts}").fetchall()[0][0] <= most_rows:

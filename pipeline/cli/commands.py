@@ -42,7 +42,9 @@ Spec = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    typer.Option("--limit", min=1, help="Only the first N properties of the spec, as a quick try.", show_default=False),
+    typer.Option(
+        "--limit", min=1, help="Only the first N properties of the spec, for a quick try.", show_default=False
+    ),
 ]
 Markets = Annotated[
     list[str] | None,
@@ -57,9 +59,9 @@ OnlyProperties = Annotated[
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="File to write to. Default: standard output.", show_default=False)
 ]
-Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Form of the output.")]
+Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Output format.")]
 RowsForm = Annotated[
-    Literal["table", "csv", "json", "parquet", "xlsx"], typer.Option("--format", help="Form of the output.")
+    Literal["table", "csv", "json", "parquet", "xlsx"], typer.Option("--format", help="Output format.")
 ]
 
 
@@ -141,7 +143,7 @@ def publish(
         str | None, typer.Option("--override", help="Publish even though the audit failed, and record this reason.")
     ] = None,
 ) -> None:
-    """Publish a loaded and audited sweep into the DuckDB file."""
+    """Publish a loaded and audited sweep to the DuckDB file."""
     from pipeline.cli import publish
 
     publish.publish(sweep_id, override)
@@ -240,7 +242,7 @@ def explain(
     flag: Annotated[
         str, typer.Argument(help="A flag_id of report.flag or of another relation of findings, or a case_id.")
     ],
-    form: Annotated[Literal["text", "json"], typer.Option("--format", help="Form of the output.")] = "text",
+    form: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
 ) -> None:
     """Trace a finding to its raw answers and recompute it, offline."""
     from pipeline.cli import explain
@@ -453,7 +455,7 @@ def export(
     first: Annotated[date | None, _day_option("--from", "Only nights from this day on.")] = None,
     last: Annotated[date | None, _day_option("--to", "Only nights up to and including this day.")] = None,
 ) -> None:
-    """Write a self-contained DuckDB file: every relation as a table, of some properties, markets or nights."""
+    """Write a self-contained DuckDB file: all relations as tables, or only some properties, markets or nights."""
     from pipeline.cli import export
 
     export.export_file(file, properties, market, first, last)

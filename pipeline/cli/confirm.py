@@ -39,7 +39,9 @@ def _print(console: Console, summary: ConfirmSummary) -> None:
     if summary.is_simulated:
         console.print(SIMULATED, style="yellow")
     if summary.left:
-        console.print(f"{summary.left} flags were left out by the cap (NIGHTAUDIT_CONFIRM_CAP).", style="yellow")
+        console.print(
+            f"{summary.left} flags were left out because of the cap (NIGHTAUDIT_CONFIRM_CAP).", style="yellow"
+        )
     console.print(
         'See them: nightaudit query "SELECT flag_id, confirmation FROM report.flag"', style="cyan", soft_wrap=True
     )

@@ -22,21 +22,21 @@ _SECONDS_BETWEEN_LINES = 10.0
 # The first queries to try, with their titles.
 _QUERIES = (
     (
-        "What is open, by rule and severity",
+        "Open findings by rule and severity",
         (
             "SELECT rule, severity, count(*) AS findings, count(DISTINCT property_id) AS properties "
             "FROM report.flag GROUP BY ALL ORDER BY findings DESC"
         ),
     ),
     (
-        "Which properties have most findings, by name",
+        "Properties with the most findings, by name",
         (
             "SELECT property_id, property_name, city, brand, count(*) AS findings "
             "FROM report.flag JOIN mart.property USING (property_id) GROUP BY ALL ORDER BY findings DESC LIMIT 10"
         ),
     ),
     (
-        "How the prices of each market moved, night by night",
+        "Price moves of each market, night by night",
         (
             "SELECT market, snapshot_date, count(*) AS prices, round(median(total), 2) AS median_total "
             "FROM lake.offer JOIN mart.sweep USING (sweep_id) WHERE currency = 'EUR' GROUP BY ALL ORDER BY ALL"
@@ -52,8 +52,8 @@ def demo(nights: int, until: date | None) -> None:
     last = settings.clock().date() - timedelta(days=1) if until is None else until
     console = Terminal()
     refuse_demo(settings, Lake(settings.lake), last)
-    console.print(f"{nights} simulated nights until {last}, into the lake {settings.lake}.")
-    stopped = f"The nights that were made stay in {settings.lake}.", "nightaudit demo, once that folder is removed"
+    console.print(f"Simulating {nights} nights until {last} in the lake {settings.lake}.")
+    stopped = f"The nights made so far stay in {settings.lake}.", "nightaudit demo, once that folder is removed"
     with stoppable(*stopped), _display(console, nights) as watch:
         made = make_demo(settings, nights, last, watch)
     _tell(console, made)
@@ -61,13 +61,13 @@ def demo(nights: int, until: date | None) -> None:
 
 def _tell(console: Console, made: Demo) -> None:
     console.print(
-        f"Made: {made.properties} properties, every night from {made.first} to {made.last}. All of it is simulated."
+        f"Done: {made.properties} properties, every night from {made.first} to {made.last}. All data is simulated."
     )
     lines = [
         ("The report", str(made.reports)),
         ("Reports and notebooks in a browser", "nightaudit serve"),
         *((words, f'nightaudit query "{sql}"') for words, sql in _QUERIES),
-        ("Tonight, after these nights", "make nightly"),
+        ("The next night", "make nightly"),
     ]
     for words, command in lines:
         console.print(Text(f"\n{words}:"))

@@ -24,7 +24,7 @@ def show_lake(form: str, *, is_applied: bool, is_growth: bool) -> None:
     lake = Lake(settings.lake)
     lake.refuse_missing()
     if is_applied:
-        with lake.writing("care of the lake"):
+        with lake.writing("lake maintenance"):
             care = take_care(settings, lake)
     else:
         care = plan_care(settings, lake)

@@ -129,7 +129,7 @@ class _Tools:
         )
 
     def query(
-        self, sql: Annotated[str, Field(description="One statement that reads, in DuckDB's SQL.")], limit: Limit = 100
+        self, sql: Annotated[str, Field(description="One read-only statement in DuckDB SQL.")], limit: Limit = 100
     ) -> str:
         """Run a query over the published file. `is_cut` says that there are more rows than the limit."""
         return self._asked(sql, limit)
@@ -140,8 +140,8 @@ class _Tools:
 
         return self._asked(f"SELECT * EXCLUDE (evidence) FROM ({OPEN_CASES})", limit)  # noqa: S608 - our own words
 
-    def case(self, case_id: Annotated[str, Field(description="As `cases` gives it.")]) -> str:
-        """Show a case with its notes and the findings that say it best; `explain` and `evidence` go on from there."""
+    def case(self, case_id: Annotated[str, Field(description="Id from `cases`.")]) -> str:
+        """Show a case with its notes and its most telling findings; continue with `explain` and `evidence`."""
         from pipeline.replay.case_notes import case_row
 
         with _told():
@@ -151,8 +151,8 @@ class _Tools:
 
     def findings(
         self,
-        rule: Annotated[str | None, Field(description="Only of this rule.")] = None,
-        property_id: Annotated[int | None, Field(description="Only of this property.")] = None,
+        rule: Annotated[str | None, Field(description="Only this rule.")] = None,
+        property_id: Annotated[int | None, Field(description="Only this property.")] = None,
         limit: Limit = 20,
     ) -> str:
         """List open findings, the most severe first: flag_id, rule, property and its name, market, what was found."""
@@ -171,7 +171,7 @@ class _Tools:
             limit,
         )
 
-    def explain(self, flag_id: Annotated[str, Field(description="As `findings` gives it.")]) -> str:
+    def explain(self, flag_id: Annotated[str, Field(description="Id from `findings`.")]) -> str:
         """Trace a finding to its raw answers and recompute it, offline."""
         from pipeline.cli.explain import as_json as explained_as_json
         from pipeline.replay.explain import explain

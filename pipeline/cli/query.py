@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Forms that only go into a file or a pipe.
 _BINARY = ("parquet", "xlsx")
 _ROWS_OF_A_TABLE = 50
-# A table shows at least so many characters of a cell in one line.
+# A table shows at least this many characters of a cell in one line.
 _READABLE = 10
 
 

@@ -23,7 +23,7 @@ def serve(port: int) -> None:
         console.print(f"Reports: {reports}", soft_wrap=True)
         for address in notebooks:
             console.print(f"Notebook: {address}", soft_wrap=True)
-        console.print("Each address holds a token that opens these pages. Press Ctrl-C to stop.", style="dim")
+        console.print("Each address contains a token that opens these pages. Press Ctrl-C to stop.", style="dim")
 
     try:
         with stoppable("Reports and notebooks are no longer served.", "nightaudit serve"):

@@ -31,7 +31,7 @@ def show_status(form: str) -> None:
 
 
 class NightTooOld(NightauditError):
-    """The last published night is older than it may be, or there is none."""
+    """The last published night is older than allowed, or there is none."""
 
 
 def write_metrics(output: Path | None) -> None:

@@ -20,9 +20,9 @@ _STEPS_BEHIND = 10
 
 @contextmanager
 def process_beside() -> Iterator[ProcessPoolExecutor]:
-    """Give a process that works while this one sweeps. Where the demo is stopped, it is ended at once.
+    """Give a process that works while this one sweeps. If the demo is stopped, it is killed at once.
 
-    Wherever publishing is ended, the last published file stays as it is. Raises NightauditError if it is killed.
+    Whenever publishing is killed, the last published file stays intact. Raises NightauditError if it is killed.
     """
     others = set(multiprocessing.active_children())
     # Not fork: threads of DuckDB and of the object store do not survive it.
@@ -44,7 +44,7 @@ def process_beside() -> Iterator[ProcessPoolExecutor]:
 
 @contextmanager
 def behind(first: ProcessPoolExecutor) -> Iterator[None]:
-    """Give `first` the processor before this process and what it starts within.
+    """Let `first` have the processor before this process and those that it starts within.
 
     Each night is published on the one before it, so publishing takes longest; the rest fits beside it.
     """
@@ -56,7 +56,7 @@ def behind(first: ProcessPoolExecutor) -> Iterator[None]:
     try:
         yield
     finally:
-        # Few users may take back what they gave away.
+        # Few users may raise a priority again that they have lowered.
         with suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, before)
 

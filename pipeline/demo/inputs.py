@@ -36,7 +36,7 @@ def input_files(seed: int, properties: int, indices: Sequence[int], nights: Sequ
 
 
 def shop_prices(lake: Lake, observed_at: datetime) -> str:
-    """Return as CSV what a shop asks that adds its mark-up to the cheapest total of each stay in each market."""
+    """Return as CSV the prices of a shop that adds its mark-up to the cheapest total of each stay in each market."""
     rows = query_published(lake.published_file, _CHEAPEST).fetchall()
     seen = observed_at.isoformat()
     return as_csv(iter([[*_SHOP_COLUMNS, "observed_at", "channel"], *([*row, seen, "own shop"] for row in rows)]))
@@ -65,7 +65,7 @@ def _rates(nights: Sequence[date]) -> Rows:
             yield [day, *(REFERENCE_RATES[code] for code in currencies)]
 
 
-# Market and the currencies that it is asked in: its own, and the one in which markets are compared.
+# Market and the currencies requested in it: its own, and the one in which markets are compared.
 MARKETS: Final = {"GB": ("GBP", "EUR"), "DE": ("EUR",), "NL": ("EUR",), "SE": ("SEK", "EUR"), "US": ("USD", "EUR")}
 
 _TEXT: Final = """# The demo's spec, used for the simulated nights of this lake and for the next ones.
@@ -100,7 +100,7 @@ _EACH: Final = 3 * 2 * sum(map(len, MARKETS.values()))
 
 
 def demo_spec_text(property_ids: Sequence[int], watched: Sequence[int]) -> str:
-    """Return the spec in TOML. Each night asks in detail about the watched properties."""
+    """Return the spec in TOML. Each night searches the watched properties in detail."""
     currencies = ", ".join(f"{market} = {json.dumps(codes)}" for market, codes in MARKETS.items())
     return _TEXT.format(
         ids=json.dumps(list(property_ids)),
@@ -135,7 +135,7 @@ def choose(world: World, markets: tuple[str, ...], last_night: date) -> Chosen:
     for anomaly in world.planted():
         if anomaly["market"] in {None, *markets} and months <= set(anomaly["check_in_months"]):
             by_kind[anomaly["kind"]].append(index_of[anomaly["property_id"]])
-    # Those with few products: a night is to be quick.
+    # Those with few products, so that a night is quick.
     taken = {
         kind: sorted(found, key=lambda index: (_products(world.find(ids[index])), index))[:_OF_A_KIND]
         for kind, found in by_kind.items()

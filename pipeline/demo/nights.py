@@ -38,16 +38,16 @@ from pipeline.settings import Settings
 
 # When each night begins (UTC).
 _AT: Final = time(2, 30)
-# So many nights are published in one go. A shop's prices are observed then.
+# Number of nights that are published together. A shop's prices are observed then.
 _PUBLISHED_EVERY: Final = 5
-# So many quotes are asked on the last night.
+# Number of quotes requested on the last night.
 _QUOTES: Final = 8
 _WHY_PUBLISHED: Final = "A night of the demo: simulated, and of few properties."
 
 
 @dataclass(frozen=True, slots=True)
 class DemoProgress:
-    """How far a demo has come: `made` of `nights`, and the one that is made now."""
+    """Progress of a demo: `made` of `nights`, and the one being made."""
 
     made: int
     nights: int
@@ -57,7 +57,7 @@ class DemoProgress:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """A demo that was made: its nights, its properties, and where its reports lie."""
+    """A finished demo: its nights, its properties, and where its reports are."""
 
     first: date
     last: date
@@ -136,17 +136,17 @@ class _Night:
         return night.sweep.sweep_id
 
     def audit(self, auditor: ProcessPoolExecutor, sweep_id: str) -> Future[None]:
-        """Have another process audit the sweep; see `_audit`."""
+        """Let another process audit the sweep; see `_audit`."""
         with interrupts_held_back():
             return auditor.submit(_audit, self.settings, self.lake, sweep_id, self.settings.clock())
 
     def publish(self, publisher: ProcessPoolExecutor, sweep_id: str, folder: Path) -> Future[None]:
-        """Have another process publish the nights since the last time, up to this one; see `_publish`."""
+        """Let another process publish the nights since the last time, up to this one; see `_publish`."""
         with interrupts_held_back():
             return publisher.submit(_publish, self.lake, sweep_id, self.settings.clock(), folder)
 
     def ask_quotes(self) -> None:
-        """Ask a few quotes about this night, the last one, and show them and the shop's prices."""
+        """Request a few quotes for this night, the last one, and show them and the shop's prices."""
         self.watch("quotes")
         sample = Sample(_QUOTES)
         asyncio.run(quote(self.settings, self.lake, sample, is_confirmed=True, sandbox=self.sandbox))
@@ -160,13 +160,13 @@ def _audit(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> None
     the ledger.
     """
     audit_at(settings, lake, sweep_id, now)
-    # So few properties hardly move on some nights, and a demo shows all of its nights. The reason stays written
-    # down, and the quality page shows what failed.
+    # With few properties, prices hardly move on some nights, and a demo shows all of its nights. The reason is
+    # recorded, and the quality page shows what failed.
     accept(lake, sweep_id, now, _WHY_PUBLISHED, settings.analysis)
 
 
 def _publish(lake: Lake, sweep_id: str, now: datetime, folder: Path) -> None:
-    """Publish the nights up to a sweep, and load what a shop asks at that time: the next publication shows it.
+    """Publish the nights up to a sweep, and load a shop's prices of that time: the next publication shows them.
 
     Nights that were audited meanwhile have to wait: what they are compared with is loaded after this publication.
     """

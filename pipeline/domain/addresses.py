@@ -1,7 +1,7 @@
 """Web addresses: parsed once, and written one way from then on.
 
-Whether a connection is encrypted and its certificate verified hangs on an address. So no address is compared or
-searched as text: `HTTPS://`, a blank before it or a dot behind its host are the same address as without.
+Whether a connection is encrypted and its certificate verified depends on an address. So no address is compared or
+searched as text: capitals in `HTTPS://`, a leading blank or a dot after the host make no difference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def web_address(text: str) -> str:
     if parsed.username is not None or parsed.password is not None:
         raise ValueError("an address must not carry a user or password; use the client id and secret settings")
     if parsed.query is not None or parsed.fragment is not None:
-        raise ValueError("a base address must not carry a query (?) or a fragment (#): paths are written behind it")
+        raise ValueError("a base address must not carry a query (?) or a fragment (#): paths are appended to it")
     return f"{parsed.scheme}://{_authority(parsed)}{(parsed.path or '').rstrip('/')}"
 
 

@@ -168,7 +168,7 @@ class ClusterAway(NightauditError):
 
 
 class OutOfResources(NightauditError):
-    """The system has no more memory, address space, files or processes to give."""
+    """The system is out of memory, address space, file descriptors or processes."""
 
 
 class SweepStopped(NightauditError):
@@ -191,7 +191,7 @@ class CallsUsedUp(SweepStopped):
     def __init__(self, message: str) -> None:
         super().__init__(
             message,
-            hint="Tomorrow, or with a higher cap, continue with: nightaudit resume\nTo publish what there is: "
+            hint="Tomorrow, or with a higher cap, continue with: nightaudit resume\nTo publish what has landed: "
             "nightaudit resume --close",
         )
 
@@ -208,7 +208,7 @@ class GateBlocked(NightauditError):
 
 
 class TooManyFailures(NightauditError):
-    """A sweep finished, but the share of failed cells, or of failed rules, is above the tolerated one."""
+    """A sweep finished, but the share of failed cells, or of failed rules, is above the tolerance."""
 
     exit_code = 4
 

@@ -10,7 +10,7 @@ from pipeline.domain.stay import Party, Stay
 MAX_PROPERTIES_PER_SEARCH = 100
 
 # A split search is numbered like a node of a binary heap: 1 is the whole batch, 2n and 2n + 1 are the halves of
-# n. A hundred properties are alone after seven splits, so a node stays below 256.
+# n. After seven splits, each of a hundred properties is alone, so a node stays below 256.
 NODES_PER_SEARCH = 256
 
 

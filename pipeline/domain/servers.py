@@ -36,7 +36,7 @@ def store_address(text: str) -> str:
         raise ValueError(msg)
     if {name for name, _ in query} - _STORE_QUERY:
         raise ValueError(
-            f"its query (?) may name only {', '.join(sorted(_STORE_QUERY))}: the host stands before it, and "
+            f"its query (?) may name only {', '.join(sorted(_STORE_QUERY))}: the host comes before it, and "
             "certificates are always verified"
         )
     user, mark, _ = parsed.netloc.rpartition("@")

@@ -29,8 +29,8 @@ PROPERTY_COLUMNS = (
     InputColumn("property_group", kinds.TEXT, "the group, chain or portfolio it belongs to", is_required=False),
     InputColumn("latitude", kinds.LATITUDE, "degrees north, -90 to 90", is_required=False),
     InputColumn("longitude", kinds.LONGITUDE, "degrees east, -180 to 180", is_required=False),
-    InputColumn("own_code", kinds.TEXT, "your own code of it", is_required=False),
-    InputColumn("check_in_time", kinds.TIME, "when guests are let in, 00:00 to 23:59", is_required=False),
+    InputColumn("own_code", kinds.TEXT, "your own code for it", is_required=False),
+    InputColumn("check_in_time", kinds.TIME, "when check-in begins, 00:00 to 23:59", is_required=False),
     InputColumn("time_zone", kinds.TIME_ZONE, "its time zone, like Europe/Stockholm", is_required=False),
 )
 
@@ -41,7 +41,7 @@ def read_properties(data: bytes, findings: Findings, _: object = None) -> pl.Dat
     report_repeated(findings, properties.drop_nulls("property_id"), ["property_id"], "the same id")
     placed = readable(properties, ["latitude", "longitude"])
     half = placed.filter(pl.col("latitude").is_null() != pl.col("longitude").is_null())
-    report(findings, half, "latitude", lambda _: "a place has a latitude and a longitude, or neither")
+    report(findings, half, "latitude", lambda _: "give both latitude and longitude, or neither")
     return properties
 
 
@@ -74,8 +74,8 @@ def _refuse_chains(pairs: pl.DataFrame, findings: Findings) -> None:
 
 
 WEIGHT_COLUMNS = (
-    InputColumn("property_id", kinds.ID, "the property that it is of, or", is_required=False),
-    InputColumn("market", kinds.MARKET, "the market that it is of", is_required=False),
+    InputColumn("property_id", kinds.ID, "property that it applies to, or", is_required=False),
+    InputColumn("market", kinds.MARKET, "market that it applies to", is_required=False),
     InputColumn("weight", kinds.WEIGHT, "0 or more"),
 )
 
@@ -85,7 +85,7 @@ def read_weights(data: bytes, findings: Findings, _: object = None) -> pl.DataFr
     weights = user_table.read_table(data, WEIGHT_COLUMNS, findings)
     named = readable(weights, ["property_id", "market"])
     is_of_one = pl.col("property_id").is_null() != pl.col("market").is_null()
-    either = "a weight is of a property or of a market, one of the two"
+    either = "a weight is for a property or for a market, not both"
     report(findings, named.filter(~is_of_one), "property_id", lambda _: either)
     for column in ("property_id", "market"):
         of_one = named.filter(is_of_one & pl.col(column).is_not_null())

@@ -13,7 +13,7 @@ from datetime import datetime
 from pipeline.domain.errors import CallsUsedUp
 from pipeline.lake.objects import Lake
 
-# The cap is leased in at least so many parts, so that a lost lease costs little.
+# The cap is leased in at least this many parts, so that a lost lease costs little.
 _LEASES_PER_DAY = 100
 
 
@@ -37,7 +37,7 @@ class DailyCalls:
         self._left -= 1
 
     def covers(self, calls: int) -> bool:
-        """Whether so many calls are left today; leases them for this process."""
+        """Whether this many calls are left today; leases them for this process."""
         day = f"{self._now():%Y-%m-%d}"
         if day != self._day:
             self._day, self._left, self._leased, self._next_lease = day, 0, 0, 0

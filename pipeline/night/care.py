@@ -1,4 +1,4 @@
-"""Care of the lake: fewer files, no more nights than the settings keep, no unused files.
+"""Maintenance of the lake: fewer files, no more nights than the settings keep, no unused files.
 
     compact     the files of a night in a table become few, sorted by property
     retire      offers of nights beyond NIGHTAUDIT_OBSERVATION_NIGHTS leave the tables
@@ -46,7 +46,7 @@ OBSERVATIONS = (OFFER, PENALTY, PROMOTION)
 # Sweeps of the latest offers, and those that flags rest on.
 _LATEST = "SELECT DISTINCT seen_sweep_id FROM mart.offer_latest"
 _BEHIND_FLAGS = "SELECT DISTINCT item.sweep_id FROM (SELECT unnest(evidence) AS item FROM report.flag)"
-# Up to so many files of a table, a night merges none.
+# If a table has at most this many files, a night merges none.
 _FEW = 16
 
 

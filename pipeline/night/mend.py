@@ -25,10 +25,10 @@ _MOVE = "move it away, then: "
 _KEPT_FOR_EVER = frozenset({"raw", "tables", "published", "quotes", "state", FOLDER, "lake.json"})
 _AFFECTED = {
     "calls": "how many calls of that day are left",
-    "durations": "what `nightaudit plan` estimates from the nights before",
-    "nights": "which steps of that night are still to be done",
+    "durations": "what `nightaudit plan` estimates from earlier nights",
+    "nights": "which steps of that night remain to be done",
     "reports": "this page",
-    "state": "queries, reports and alerts, and the nights to come",
+    "state": "queries, reports, alerts and later nights",
     "lake.json": "which folder holds the tables",
     FOLDER: "whether damage is noticed in the files that it lists",
 }
@@ -41,9 +41,9 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
     if of_copy := _of_copy(lake, move, is_missing=is_missing):
         return of_copy
     if top == "raw" and below and below[0] != "inputs":
-        return f"rebuild, resume, explain and show of {below[0]}; what is loaded and published stays", _RESTORE
+        return f"rebuild, resume, explain and show of {below[0]}; loaded and published data is unaffected", _RESTORE
     if top.startswith("tables") and below:
-        return f"lake.{below[0]}, what is made of it, and nights to come", _of_table(lake, top, below, move)
+        return f"lake.{below[0]}, what is made of it, and later nights", _of_table(lake, top, below, move)
     if "ledger" in below[:1] or path == "published":
         return "what is published", f"{move}{_publish(lake)}" if _is_kept_twice(lake, path) else _RESTORE
     if top == "state" or path.startswith("published/nightaudit"):
@@ -90,7 +90,7 @@ def not_as_committed(lake: Lake, table: Table) -> dict[Path, str]:
         if not place.exists():
             found[place] = "is missing"
         elif (held := place.stat().st_size) != size:
-            found[place] = f"has {held:,} bytes, where {size:,} were committed"
+            found[place] = f"has {held:,} bytes, but {size:,} were committed"
     return found
 
 
@@ -102,14 +102,14 @@ def left_out(lake: Lake) -> list[Path]:
 
 
 def warn_of_damaged_tables(lake: Lake) -> None:
-    """Warn, before a night, of table files whose sizes show damage; the night goes on without them."""
+    """Warn, before a night, of table files whose sizes show damage; the night continues without them."""
     by_mend: dict[str, list[str]] = {}
     for table in TABLES.values():
         for place, what in not_as_committed(lake, table).items():
             by_mend.setdefault(mend_of(lake, place), []).append(f"{place} {what}")
     for mend, found in by_mend.items():
         others = f", and {len(found) - 1:,} more" if len(found) > 1 else ""
-        logger.warning("%s%s. The night goes on without. To repair it: %s.", found[0], others, mend)
+        logger.warning("%s%s. The night continues without. To repair it: %s.", found[0], others, mend)
 
 
 def is_forgotten(lake: Lake, path: PurePath) -> bool:

@@ -83,7 +83,7 @@ class _Nights(Collector):
             yield _value(f"night_{name}", meaning, row[name] or 0)
         yield _value("night_retries", "Attempts beyond the first.", retries or 0)
         yield _value("night_wire_bytes", "Bytes of the night's answers as they were sent.", row["wire_bytes"] or 0)
-        yield _value("night_body_bytes", "Bytes of the night's answers, inflated.", body_bytes or 0)
+        yield _value("night_body_bytes", "Bytes of the night's answers, decompressed.", body_bytes or 0)
         took = _seconds(row["started_at"], row["finished_at"])
         yield _value("night_sweep_seconds", "Seconds from the night's first search to its last.", took)
 
@@ -115,27 +115,27 @@ class Paced(Protocol):
 
 
 class SweepMetrics:
-    """What is counted of a sweep as its answers come in."""
+    """The counts of a sweep as its answers come in."""
 
     def __init__(self, sweep_id: str) -> None:
         self.registry = CollectorRegistry()
         given: dict[str, Any] = {"namespace": "nightaudit_sweep", "registry": self.registry}
-        self._requests = Counted("requests", "Requests that left, retries included.", **given)
+        self._requests = Counted("requests", "Requests sent, including retries.", **given)
         self._retries = Counted("retries", "Requests beyond the first one of a search.", **given)
         self._answers = Counted(
-            "answers", "Searches by what their last request came to: HTTP status or failure.", ["outcome"], **given
+            "answers", "Searches by the result of their last request: HTTP status or failure.", ["outcome"], **given
         )
         self._latency = Histogram("latency_seconds", "Duration of the last request.", buckets=_LATENCIES, **given)
         self._bytes = Counted("wire_bytes", "Bytes of answers as they were sent.", **given)
-        self._waited = Gauge("paced_seconds", "Seconds that requests have waited for their turn, added up.", **given)
-        self._searches = Gauge("searches", "Searches of the plan, by how far they are.", ["state"], **given)
+        self._waited = Gauge("paced_seconds", "Total seconds that requests have waited for the rate limit.", **given)
+        self._searches = Gauge("searches", "Planned searches by progress.", ["state"], **given)
         self._cells = Gauge("cells", "Normalised cells, by status.", ["status"], **given)
         self._planned = Gauge("planned_cells", "Cells of the plan.", **given)
         self._offers = Gauge("offers", "Offers that were normalised.", **given)
-        Gauge("info", "The sweep that runs.", ["sweep_id"], **given).labels(sweep_id).set(1)
+        Gauge("info", "The running sweep.", ["sweep_id"], **given).labels(sweep_id).set(1)
 
     def counted(self, ask: Ask) -> Ask:
-        """Return what sends searches as `ask` does, and counts what becomes of them."""
+        """Return a function that sends searches like `ask` and counts their results."""
 
         async def ask_and_count(operation: Operation, body: bytes, *, attempts: int | None = None) -> Answer:
             answer = await ask(operation, body, attempts=attempts)
@@ -149,7 +149,7 @@ class SweepMetrics:
         return ask_and_count
 
     def watching(self, watch: Callable[[SweepProgress], None], client: Paced) -> Callable[[SweepProgress], None]:
-        """Return what watches a sweep as `watch` does, and notes how far it is."""
+        """Return a function that watches a sweep like `watch` and records its progress."""
 
         def watch_and_note(now: SweepProgress) -> None:
             self._waited.set(client.paced_seconds)

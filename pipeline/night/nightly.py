@@ -111,7 +111,7 @@ def finish_left_over(night: Night) -> Night:
     """Finish the latest night if it was stopped: close, judge and publish it, write its pages, send alerts.
 
     No more searches are sent for a night of an earlier day: its check-ins may have passed, and its prices belong to
-    that day. A night that cannot be finished, or fails its audit, stays as it is, and today's night goes on.
+    that day. A night that cannot be finished, or fails its audit, stays as it is, and today's night continues.
     """
     latest = latest_sweep(night.lake)
     if latest is None:

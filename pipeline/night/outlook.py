@@ -142,4 +142,4 @@ def as_markdown(outlook: Outlook) -> str:
         for name, value in as_record(outlook).items()
         if value not in (None, [])
     ]
-    return "\n".join(["# Dry run: nothing was asked", "", "| | |", "| --- | --- |", *rows])
+    return "\n".join(["# Dry run: nothing was requested", "", "| | |", "| --- | --- |", *rows])

@@ -53,7 +53,7 @@ def refuse_unless_meant(settings: Settings, sample: Sample, *, is_confirmed: boo
         )
     if sample.size > settings.quote_cap:
         raise NothingSent(
-            f"A sample of {sample.size} is above the cap of {settings.quote_cap} quotes a run (NIGHTAUDIT_QUOTE_CAP).",
+            f"A sample of {sample.size} exceeds the cap of {settings.quote_cap} quotes per run (NIGHTAUDIT_QUOTE_CAP).",
             hint="Request fewer quotes, or raise the cap.",
         )
     if WRITE_SCOPE not in settings.scopes.split():
@@ -78,7 +78,7 @@ async def quote(
     watch: Callable[[int], None] = lambda _: None,
     sandbox: SandboxProcess | None = None,
 ) -> QuoteSummary:
-    """Ask quotes for a sample of the published offers and load the ledger. The caller holds the lake's writer lock.
+    """Request quotes for a sample of the published offers and load the ledger. The caller holds the lake's writer lock.
 
     Raises NothingSent before anything is sent, and what `ask_quotes` raises; the ledger then holds
     every quote, and the next run loads those that this one did not.

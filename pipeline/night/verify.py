@@ -189,7 +189,7 @@ class _Look:
             self._found(place, f"is {kind}{wanted}")
         return bool(places)
 
-    # What files say of each other ------------------------------------------------------------------------
+    # What files say about each other----------------------------------------------------------------------
 
     def _related(self) -> None:
         # A pulled copy has only the files that the published file reads.
@@ -214,12 +214,12 @@ class _Look:
         if confirmation.exists() or not (landed(lake, sweep_id) or lake.exists(manifest_path)):
             return
         if not lake.exists(manifest_path):
-            self._found(lake.local(manifest_path), "is missing, and answers have landed")
+            self._found(lake.local(manifest_path), "is missing, but answers have landed")
             return
         if not lake.exists(lake.ending_path(sweep_id)):
             log = lake.table_root(SWEEP.name) / "_delta_log"
             if self._read(log, lambda: is_sweep_loaded(lake, sweep_id)):
-                self._found(lake.local(lake.ending_path(sweep_id)), "is missing, and the sweep is loaded")
+                self._found(lake.local(lake.ending_path(sweep_id)), "is missing, but the sweep is loaded")
         manifest = self._read(lake.local(manifest_path), lambda: read_manifest(lake, sweep_id))
         ending = self._read(lake.local(lake.ending_path(sweep_id)), lambda: read_ending(lake, sweep_id))
         if manifest is None or ending is None:
@@ -227,7 +227,7 @@ class _Look:
         there = landed(lake, sweep_id)
         planned = {shard.name for shard in manifest.shards()}
         for name in sorted(planned - there) if ending.is_complete and not is_retired(lake, sweep_id) else ():
-            self._found(lake.local(lake.shard_path(sweep_id, name)), "is missing, and the sweep has ended")
+            self._found(lake.local(lake.shard_path(sweep_id, name)), "is missing, but the sweep has ended")
         if self._is_deep:
             self._searches(sweep_id, there)
             self._rows(manifest)
@@ -247,7 +247,7 @@ class _Look:
             # An unreadable file is reported separately.
             return
         if answers != rows:
-            self._found(folder, f"holds {rows:,} searches, and {answers:,} answers landed")
+            self._found(folder, f"holds {rows:,} searches, but {answers:,} answers landed")
 
     def _rows(self, manifest: Manifest) -> None:
         """Compare rows of a loaded sweep with its raw answers."""
@@ -284,7 +284,7 @@ class _Look:
                 # A night that was stopped before its first answer has cells, and no searches.
                 is_unasked = table is SEARCH and self._is_unasked(sweep_id)
                 if table is QUALITY or not (is_removed or is_unasked):
-                    self._found(root / sweep_id if held else root, "has no rows, and the ledger names its sweep")
+                    self._found(root / sweep_id if held else root, "has no rows, but the ledger names its sweep")
 
     def _is_unasked(self, sweep_id: str) -> bool:
         ending = self._read(
@@ -299,7 +299,7 @@ class _Look:
             sha256 = input_id.partition("-")[2]
             for pattern in (f"{input_id}.json", f"{sha256}*"):
                 if not any(folder.glob(pattern)):
-                    self._found(folder / pattern, f"is missing, and lake.{kind.table.name} has its rows")
+                    self._found(folder / pattern, f"is missing, but lake.{kind.table.name} has its rows")
 
     def _folders_of(self, table: Table) -> set[str] | None:
         """Return the sweeps or files with rows in a table; None: it is unreadable, which is reported separately."""
@@ -311,7 +311,7 @@ class _Look:
         lake = self._lake
         for sweep_id in lost_entries(lake):
             entry, copy = copies_of_entry(sweep_id)
-            self._found(lake.local(entry), f"is missing, and {copy} is there")
+            self._found(lake.local(entry), f"is missing, but {copy} exists")
         for path, what in damaged_entries(lake).items():
             self._found(lake.local(path), what)
         return self._read(lake.root / "published" / "ledger", lambda: published_sweeps(lake))
@@ -322,12 +322,12 @@ class _Look:
         wanted = {entry.sweep_id for entry in entries or ()}
         for sweep_id in sorted(wanted):
             if not lake.exists(lake.manifest_path(sweep_id)):
-                self._found(lake.local(lake.manifest_path(sweep_id)), "is missing, and the ledger names its sweep")
+                self._found(lake.local(lake.manifest_path(sweep_id)), "is missing, but the ledger names its sweep")
         log = lake.table_root(SWEEP.name) / "_delta_log"
         if unloaded := self._read(log, lambda: {each for each in wanted if not is_sweep_loaded(lake, each)}):
             self._found(log, f"lacks {', '.join(sorted(unloaded)[:3])}, which the ledger names")
         for beside in file.parent.glob(f"{file.name}.*"):
-            self._found(beside, "lies beside the published file, which is never written where it is")
+            self._found(beside, "is next to the published file, which is never modified in place")
         if not file.exists():
             if wanted:
                 self._found(file, "is missing")
@@ -339,13 +339,13 @@ class _Look:
         if lost := sorted(wanted - held):
             self._found(file, f"lacks {', '.join(lost[:3])}, which the ledger names")
         for sweep_id in sorted(held - wanted) if entries is not None else ():
-            self._found(lake.local(copies_of_entry(sweep_id)[0]), "is missing, and its night is published")
+            self._found(lake.local(copies_of_entry(sweep_id)[0]), "is missing, but its night is published")
         for path, size in files.items():
             place = lake.local(path)
             if not place.exists():
-                self._found(place, "is missing, and the published file reads it")
+                self._found(place, "is missing, but the published file reads it")
             elif place.stat().st_size != size:
-                self._found(place, f"has {place.stat().st_size:,} bytes, where {size:,} were written")
+                self._found(place, f"has {place.stat().st_size:,} bytes, but {size:,} were written")
 
     def _read(self, place: Path, look: Callable[[], T]) -> T | None:
         """Return the result of `look`; None if it fails, which is damage of `place`."""

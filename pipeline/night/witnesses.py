@@ -49,16 +49,16 @@ def missing_folders(lake: Lake, entries: Sequence[LedgerEntry]) -> Iterator[tupl
         return
     for table, witness in _tables(lake, entries):
         if not lake.table_root(table).is_dir():
-            yield lake.table_root(table), f"is missing, and {witness}"
+            yield lake.table_root(table), f"is missing, but {witness}"
     copies = lake.local(copies_of_entry("")[1]).parent
     if entries and not copies.is_dir():
-        yield copies, "is missing, and published/ledger has its entries"
+        yield copies, "is missing, but published/ledger has its entries"
     done = {step for entry in entries for step in _steps_of(lake, entry)}
     for folder, step in _LEFT_BY.items():
         if step in done and not (lake.root / folder).is_dir():
-            yield lake.root / folder, f"is missing, and a night has been through the step {step}"
+            yield lake.root / folder, f"is missing, but a night has completed the step {step}"
     if any(lake.table_root(table).is_dir() for table in QUOTE_TABLES) and not (lake.root / "quotes").is_dir():
-        yield lake.root / "quotes", "is missing, and tables hold its quotes"
+        yield lake.root / "quotes", "is missing, but tables have its quotes"
 
 
 def _tables(lake: Lake, entries: Sequence[LedgerEntry]) -> Iterator[tuple[str, str]]:

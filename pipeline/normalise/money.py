@@ -16,7 +16,7 @@ _UNIT = 10**MONEY_SCALE
 # Below this, doubles are closer together than ten-thousandths: each amount of four decimals has its own, and scaling,
 # rounding and dividing back proves that a double is the nearest to such an amount.
 _EXACT_BELOW = 2.0**39
-# Above it, a double still stands for any decimal of so many digits, but not of more.
+# Above it, a double still represents any decimal of this many digits, but not of more.
 _DIGITS = 15
 _LARGEST = 10**18 - 1
 

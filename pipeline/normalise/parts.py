@@ -149,7 +149,7 @@ class PartReader:
     def _leniently(self, value: Any, known: Field, path: str) -> Any:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if isinstance(value, float) and value.is_integer() and known.kind == "integer":
-            # From 2^53 on a double no longer stands for exactly one integer.
+            # From 2^53 on, a double no longer represents exactly one integer.
             if abs(value) >= 2**53:
                 raise Unfit(f"{path} {value} is not an exact integer")
             read: Any = self.scalar(int(value), known, path)

@@ -1,4 +1,4 @@
-"""What a sweep will ask, by arithmetic, and what that will cost. Pure: no network and no lake."""
+"""What a sweep will request, by arithmetic, and what that will cost. Pure: no network and no lake."""
 
 from pipeline.plan.plan import PLAN_VERSION, PlanCounts, SweepPlan, check_ins, count, partitions, plan
 

@@ -1,8 +1,8 @@
-"""What a plan will cost, before a single call: bytes, hours and days, and what its audit, publication and reports take.
+"""What a plan will cost, before a single call: bytes, hours and days, and the time for audit, publication and reports.
 
-Where earlier sweeps of this lake say what a cell costs, their averages are used. Where nothing has been measured yet,
-the figures of `ASSUMED` are: for answers of some nine products a property and a supplier a continent away, and
-meant to get the order of magnitude right. An estimate says which of its figures were measured.
+If earlier sweeps of this lake have measured the cost of a cell, their averages are used; otherwise the figures of
+`ASSUMED`, for answers of some nine products per property and a supplier a continent away. They are meant to get the
+order of magnitude right. An estimate says which of its figures were measured.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pipeline.plan import PlanCounts
 
 SECONDS_PER_HOUR = 3600
 
-# The request, the headers of interest and the record around them, beside the body as it came.
+# The request, the kept headers and the record around them, in addition to the body as received.
 RAW_BYTES_PER_SEARCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class OperationCost:
-    """What asking costs on average.
+    """Average costs of requests.
 
-    Bytes are per cell asked, whether or not it had an offer: as sent (compressed), and as rows of the lake's tables.
-    The latency is that of a whole search, in seconds.
+    Bytes are per requested cell, with or without an offer: as sent (compressed), and as rows of the lake's tables.
+    The latency is that of a complete search, in seconds.
     """
 
     wire_bytes_per_cell: float
@@ -40,7 +40,7 @@ ASSUMED: Mapping[Operation, OperationCost] = {
     Operation.MULTI: OperationCost(wire_bytes_per_cell=400, table_bytes_per_cell=200, latency_seconds=1.5),
     Operation.SINGLE: OperationCost(wire_bytes_per_cell=6000, table_bytes_per_cell=800, latency_seconds=1.0),
 }
-# The sandbox answers from the same machine, as fast as that can with as many searches in flight as are usual.
+# The sandbox answers from the same machine, as fast as it can with the default number of searches in flight.
 ASSUMED_OF_SANDBOX: Mapping[Operation, OperationCost] = {
     Operation.MULTI: OperationCost(wire_bytes_per_cell=400, table_bytes_per_cell=200, latency_seconds=0.13),
     Operation.SINGLE: OperationCost(wire_bytes_per_cell=6000, table_bytes_per_cell=800, latency_seconds=0.05),
@@ -48,7 +48,7 @@ ASSUMED_OF_SANDBOX: Mapping[Operation, OperationCost] = {
 
 
 class Step(StrEnum):
-    """A step of a night that takes its time."""
+    """A step of a night whose duration is estimated."""
 
     SWEEP = "sweep"
     AUDIT = "audit"
@@ -58,19 +58,19 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """What a step of a night takes: seconds to begin and end, and seconds for each cell of the sweep."""
+    """Time that a step of a night takes: seconds to begin and end, and seconds per cell of the sweep."""
 
     begin_seconds: float
     seconds_per_cell: float
 
 
-# On a machine of two cores, with some nine offers a cell. The sweep is computed from rate and latency.
+# On a machine with two cores, with some nine offers per cell. The sweep is computed from rate and latency.
 ASSUMED_STEPS: Mapping[Step, StepCost] = {
     Step.AUDIT: StepCost(begin_seconds=4, seconds_per_cell=40e-6),
     Step.PUBLISH: StepCost(begin_seconds=3, seconds_per_cell=100e-6),
     Step.REPORT: StepCost(begin_seconds=3, seconds_per_cell=40e-6),
 }
-# A night that was smaller than this share of the plan says nothing of what a cell costs: beginning took most of it.
+# A night smaller than this share of the plan does not show what a cell costs, because starting took most of its time.
 _TELLING_SHARE = 0.05
 # A pace within this share of the allowed rate is that rate.
 _NEAR = 0.9
@@ -78,9 +78,9 @@ _NEAR = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """How long a step took with an earlier sweep of this lake.
+    """Duration of a step in an earlier sweep of this lake.
 
-    `rate_per_second` and `in_flight` are what that sweep was allowed; 0 for the other steps.
+    `rate_per_second` and `in_flight` are the limits of that sweep; 0 for the other steps.
     """
 
     seconds: float
@@ -92,7 +92,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class CostHistory:
-    """What the last sweeps of this lake cost: averages of the operations that they used, and how long steps took."""
+    """Costs of the last sweeps of this lake: averages by operation, and durations of the steps."""
 
     sweeps: int
     by_operation: Mapping[Operation, OperationCost] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class CostHistory:
 
 
 class Bound(StrEnum):
-    """What keeps a sweep from being faster; `pace`: it will go as earlier ones went that were allowed the same."""
+    """What limits the speed of a sweep; `pace`: it will be as fast as earlier ones with the same limits."""
 
     RATE = "rate"
     IN_FLIGHT = "in_flight"
@@ -109,7 +109,7 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepEstimate:
-    """How long a step will take, in seconds, and from how many earlier nights that is known; 0: assumed."""
+    """Seconds that a step will take, and the number of earlier nights that this comes from; 0: assumed."""
 
     seconds: float
     nights: int
@@ -117,10 +117,10 @@ class StepEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a sweep will take. Bytes are whole bytes; `days` is None if no daily cap is set.
+    """What a sweep will cost. `days` is None if no daily cap is set.
 
-    `hours` are those of the sweep, and `bound` is what keeps it from being faster. `assumed` names the operations of
-    which no earlier sweep is known.
+    `hours` are those of the sweep, and `bound` limits its speed. `assumed` names the operations that no earlier sweep
+    has measured.
     """
 
     cells: int
@@ -144,11 +144,11 @@ def estimate(
     *,
     is_simulated: bool = False,
 ) -> Estimate:
-    """Return what the plan will cost at the allowed rate (searches a second) and searches in flight.
+    """Return what the plan will cost at the allowed rate (searches per second) and searches in flight.
 
-    The hours are those of asking: as earlier sweeps went that were allowed the same; where there are none, the longer
-    of what the rate and what latency and concurrency allow. Repeated attempts are not counted. `days` is how many days
-    the searches take under a cap of `daily_calls`.
+    The hours are those of the sweep: at the pace of earlier sweeps with the same limits or, if there are none, the
+    longer of what the rate and what latency and concurrency allow. Retries are not counted. `days` is the number of
+    days that the searches take under a cap of `daily_calls`.
     """
     history = history or CostHistory(0)
     known = history.by_operation
@@ -178,7 +178,7 @@ def estimate(
 
 
 def _paces(history: CostHistory, counts: PlanCounts, rate_per_second: float, in_flight: int) -> list[float]:
-    """Return the seconds that a search took, all in all, in each earlier sweep that was allowed the same."""
+    """Return the average seconds per search in each earlier sweep with the same limits."""
     return [
         each.seconds / each.searches
         for each in history.durations.get(Step.SWEEP, ())
@@ -189,7 +189,7 @@ def _paces(history: CostHistory, counts: PlanCounts, rate_per_second: float, in_
 
 
 def _step(step: Step, cells: int, history: CostHistory) -> StepEstimate:
-    """Return how long a step after the sweep will take: what beginning costs, and as much a cell as it did before."""
+    """Return how long a step after the sweep will take: the time to begin, and the earlier time per cell."""
     assumed = ASSUMED_STEPS[step]
     telling = [
         each for each in history.durations.get(step, ()) if each.cells > 0 and each.cells >= _TELLING_SHARE * cells

@@ -2,7 +2,7 @@
 
 A plan is never held. Its searches are numbered from 0, outermost operation, then market, batch of properties, product
 type, party, currency, nights and check-in: neighbours request the same properties. Any number can be turned into
-its search, and any stretch streamed, without walking what lies before it.
+its search, and any stretch streamed, without walking through what comes before it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PLAN_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class PlanCounts:
-    """How much a plan asks."""
+    """How much a plan requests."""
 
     cells: int
     searches: int
@@ -38,7 +38,7 @@ def plan(
 ) -> Iterator[Search]:
     """Stream the searches numbered `start` to `stop - 1`, by default all.
 
-    Raises SpecError, before the first search, where a check-in of the spec cannot be asked for on `snapshot_date`.
+    Raises SpecError, before the first search, if a check-in of the spec cannot be requested on `snapshot_date`.
     """
     return SweepPlan.of(spec, property_ids, snapshot_date).searches(start, stop)
 
@@ -51,14 +51,14 @@ def partitions(spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date
 def count(
     spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date, detail_ids: Iterable[int] | None = None
 ) -> PlanCounts:
-    """Return how much the plan asks. Raises SpecError like `plan`."""
+    """Return how much the plan requests. Raises SpecError like `plan`."""
     return SweepPlan.of(spec, property_ids, snapshot_date, detail_ids).counts()
 
 
 def check_ins(stays: Stays, snapshot_date: date) -> list[date]:
     """Return the check-in dates to request on `snapshot_date`, ascending; explicit ones that have passed are dropped.
 
-    Raises SpecError that names every explicit date that is too far away, and where no date is left.
+    Raises SpecError that names every explicit date that is too far away, or if no date is left.
     """
     explicit = stays.check_in or ()
     if problems := [problem for day in explicit if (problem := check_in_problem(day, snapshot_date))]:
@@ -145,7 +145,7 @@ class SweepPlan:
         raise IndexError(f"the plan has no search {number}")
 
     def counts(self) -> PlanCounts:
-        """Return how much the plan asks."""
+        """Return how much the plan requests."""
         searches = dict.fromkeys(self.properties, 0)
         cells = dict.fromkeys(self.properties, 0)
         for partition in self.partitions:

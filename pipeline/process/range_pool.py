@@ -153,7 +153,7 @@ def _submitted(pool: Executor, do: Callable[..., T], *args: object) -> Future[T]
 
 
 def _turns(todo: Sequence[tuple[J, int]], most: int) -> list[list[tuple[J, int]]]:
-    """Divide jobs into at most so many turns; a process takes one turn at a time."""
+    """Divide jobs into at most this many turns; a process takes one turn at a time."""
     most = min(most, len(todo))
     return [list(todo[len(todo) * turn // most : len(todo) * (turn + 1) // most]) for turn in range(most)]
 

@@ -11,7 +11,7 @@ MOST_OFFERS = 500_000
 
 
 def choose_ranges(session: duckdb.DuckDBPyConnection, most_offers: int) -> tuple[list[PropertyRange], list[int]]:
-    """Cut the properties of a night and of the state before it into ranges of at most so many offers.
+    """Cut the properties of a night and of the state before it into ranges of at most this many offers.
 
     A property is never cut: one with more offers is a range of its own. Together the ranges hold every id there is.
     Returns the ranges and the ids of the properties.

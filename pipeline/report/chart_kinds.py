@@ -19,7 +19,7 @@ _MOST_DAYS: Final = 60
 _MOST_DATES: Final = 16
 _FEW_DATES: Final = 8
 _MOST_PROPERTIES: Final = 40
-# After so many days without an answer, a new line begins.
+# After this many days without an answer, a new line begins.
 _BREAK_DAYS: Final = 7
 # Lines that stay distinguishable; all are in the figures.
 _MOST_MARKETS: Final = 6

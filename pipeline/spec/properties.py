@@ -32,7 +32,7 @@ def resolve_properties(
     """Return the property ids, ascending, each once.
 
     `folder` is the spec's own, from which a relative file is meant. `resolve_query` runs SQL over the last published
-    night; `resolve_sandbox` returns the first so many ids of the sandbox; None if there is no such thing.
+    night; `resolve_sandbox` returns the first N ids of the sandbox; None if there is no such thing.
     Raises SpecError if the source is missing, empty or holds what is not a property id.
     """
     if properties.ids is not None:

@@ -133,7 +133,7 @@ class Allowance(Protocol):
         """Count one call. Raises CallsUsedUp when the day's calls are used up."""
 
     def covers(self, calls: int) -> bool:
-        """Whether so many calls are left today."""
+        """Whether this many calls are left today."""
 
 
 class Unlimited:
@@ -143,5 +143,5 @@ class Unlimited:
         """Count nothing."""
 
     def covers(self, calls: int) -> bool:  # noqa: ARG002 - part of the protocol
-        """Whether so many calls are left: always."""
+        """Whether this many calls are left: always."""
         return True

@@ -52,7 +52,7 @@ redis.call('SET', KEYS[1], written(following), 'EX', 86400)
 redis.call('EXPIRE', KEYS[2], 86400)
 return begin
 """
-# Moves the schedule to so many microseconds from now, never backwards.
+# Moves the schedule to this many microseconds from now, never backwards.
 _PAUSE = """
 local time = redis.call('TIME')
 local wanted = time[1] * 1000000 + time[2] + ARGV[1]
@@ -120,7 +120,7 @@ class RedisLeases:
         return wait, begin
 
     async def pause(self, seconds: float) -> None:
-        """Let no slot begin for so many seconds from now."""
+        """Let no slot begin for `seconds` from now."""
         await self._call(self._hold, _micros(seconds))
 
     async def close(self) -> None:

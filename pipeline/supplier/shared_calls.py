@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from redis import Redis
     from redis.commands.core import Script
 
-# The cap is leased in at least so many parts, so that a lost lease costs little.
+# The cap is leased in at least this many parts, so that a lost lease costs little.
 _LEASES_PER_DAY = 100
 
 # Returns how many calls are granted, and the seconds left of the store's day. KEYS: the count; ARGV: how many are
@@ -65,7 +65,7 @@ class SharedCalls:
         self._left -= 1
 
     def covers(self, calls: int) -> bool:
-        """Whether so many calls are left today; leases them for this process."""
+        """Whether this many calls are left today; leases them for this process."""
         return self._own.covers(calls) and self._holds(calls)
 
     def _holds(self, calls: int) -> bool:

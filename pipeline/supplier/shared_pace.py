@@ -21,9 +21,9 @@ from typing import Any, Protocol
 
 from pipeline.supplier.pacer import Slot
 
-# A lease covers the slots of so many seconds at most, which are lost if the process dies.
+# A lease covers the slots of at most this many seconds, which are lost if the process dies.
 _LEASE_SECONDS = 0.05
-# Slots are leased at most so long ahead: by then, the use of slots a second earlier has been reported.
+# Slots are leased at most this long ahead: by then, the use of slots a second earlier has been reported.
 _AHEAD_SECONDS = 0.25
 # How soon use is reported, and how long a slot may be used.
 _SAID_SECONDS = 0.02
@@ -66,13 +66,13 @@ class Leases(Protocol):
     """A schedule of send slots that processes share."""
 
     async def take(self, lease: str, slots: int, terms: Terms, used: Sequence[Used]) -> tuple[float, Sequence[float]]:
-        """Lease at most so many slots, named `lease:0` and on; return in how many seconds each begins.
+        """Lease at most `slots` slots, named `lease:0` and on; return in how many seconds each begins.
 
         If it is too early for any, the first number is how long to wait. `used` are earlier slots.
         """
 
     async def pause(self, seconds: float) -> None:
-        """Let no slot begin for so many seconds from now."""
+        """Let no slot begin for `seconds` from now."""
 
     async def close(self) -> None:
         """Close the connection to the store."""

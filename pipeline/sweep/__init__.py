@@ -1,7 +1,7 @@
 """One sweep, from its first search to its last row in the lake.
 
-`begin` writes down what will be asked; `run` asks, lands, normalises and loads; `close` gives up what was not asked.
-Everything can be repeated: what has landed is not asked again, what is loaded is not loaded again.
+`begin` records the plan; `run` requests, lands, normalises and loads; `close` abandons the remaining searches.
+Everything can be repeated: what has landed is not requested again, and what is loaded is not loaded again.
 """
 
 from pipeline.sweep.begin import begin, plan_of

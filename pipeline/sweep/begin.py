@@ -30,7 +30,7 @@ def begin(
     """Write the manifest of a new sweep and return it.
 
     `now` (UTC) gives the sweep its id and the day that its lead days are counted from. Raises SpecError for check-ins
-    that cannot be asked for on that day, and InputError if nothing is asked at all.
+    that cannot be requested on that day, and InputError if there is nothing to request.
     """
     plan = SweepPlan.of(spec, property_ids, now.date(), detail_ids)
     cells = plan.counts().cells

@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 # Halves of a batch that has used up its attempts get fewer.
 ATTEMPTS_OF_A_HALF = 2
 
-# The properties that an answer leaves open, to be asked again in halves.
+# The properties that an answer leaves open, to be requested again in halves.
 LeftOpen = Callable[[Search, Answer], tuple[int, ...]]
 
-# Whether the rest of the daily cap is enough for so many calls.
+# Whether the rest of the daily cap is enough for this many calls.
 Covers = Callable[[int], bool]
 
 
@@ -50,7 +50,7 @@ class Tally:
 
 
 class Collector:
-    """Asks searches with a fixed number in flight and lands their answers by shard."""
+    """Sends searches with a fixed number in flight and lands their answers by shard."""
 
     def __init__(
         self,
@@ -85,11 +85,11 @@ class Collector:
         return self._shards.searches_left
 
     async def collect(self, shards: Iterable[tuple[Shard, Iterable[Search]]]) -> None:
-        """Ask all searches of `shards`, in order, and land each shard once its last search has ended.
+        """Send all searches of `shards`, in order, and land each shard once its last search has ended.
 
         Raises SupplierDown, NothingUsable (all is refused), TokenRefused, SupplierUnreachable, SweepStopped (daily cap)
         or LakeError. Landed shards are kept; the open ones, and those with nothing but the failures of an outage, are
-        discarded and will be asked again. No shard is opened that the daily cap does not cover, so only retries and
+        discarded and will be requested again. No shard is opened that the daily cap does not cover, so only retries and
         halves can use it up before the open shards have landed.
         """
         searches = self._searches(iter(shards))
@@ -116,7 +116,7 @@ class Collector:
                 yield opened, search
 
     async def _await_cover(self, searches: int) -> None:
-        """Wait until the daily cap covers `searches` beside the open shards; CallsUsedUp once it will not."""
+        """Wait until the daily cap covers `searches` in addition to the open shards; CallsUsedUp once it will not."""
         while not self._stopping and not self.affords(searches):
             if not self._shards.is_any_open:
                 await self._land_what_is_held()
@@ -134,7 +134,7 @@ class Collector:
             if taken is None:
                 return
             opened, search = taken
-            # A search that keeps failing is asked in halves, until a poisoned property is alone.
+            # A search that keeps failing is sent in halves, until a poisoned property is alone.
             opened.records.extend(await self._ask_all([search], _all_if_poisoned))
             opened.left -= 1
             if opened.left == 0:
@@ -142,20 +142,20 @@ class Collector:
             await self._shards.land_cleared()
 
     async def _land_what_is_held(self) -> None:
-        """Land the held shards once nothing more will be asked; raises if they are part of an outage."""
+        """Land the held shards once nothing more will be requested; raises if they are part of an outage."""
         if self._failures.are_outage_at_the_end:
             await self._give_up_unless_answered()
         self._shards.clear_held()
         await self._shards.land_cleared()
 
     def affords(self, searches: int) -> bool:
-        """Return whether the daily cap covers so many searches beside those of the open shards."""
+        """Return whether the daily cap covers this many searches in addition to those of the open shards."""
         return self._covers(self._shards.searches_left + searches)
 
     async def look_again(self, shard: Shard, unanswered: Iterable[Search], left_open: LeftOpen) -> None:
-        """Ask the halves of a landed shard's searches that left properties open or in doubt, and land the answers.
+        """Send the halves of a landed shard's searches that left properties open or in doubt, and land the answers.
 
-        Properties that a half leaves open are halved in turn. A search of one property is asked once more.
+        Properties that a half leaves open are halved in turn. A search of one property is sent once more.
         """
         records: list[RawRecord] = []
         for search in unanswered:

@@ -14,8 +14,8 @@ from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.normalise.request import asked_of_search
 
-# More parts have no id than the night before, and a property that was on sale then is missing: it may be one
-# of them. Those that were in doubt for the parts before are asked for, too, so that each part is accounted for.
+# More parts than the night before have no id, and a property that was on sale then is missing: one of them may be its
+# part. Properties that were in doubt for the earlier parts are requested too, so that each part is accounted for.
 _WORTH_ASKING = """
 SELECT asked.search_id, asked.property_id
 FROM asked
@@ -51,13 +51,13 @@ _ASKED = pa.schema(
 
 
 def worth_asking(lake: Lake, doubts: Mapping[Search, int]) -> dict[int, tuple[int, ...]]:
-    """Return the properties to ask for again, by search id.
+    """Return the properties to request again, by search id.
 
-    `doubts` are searches with the properties that their answers do not list, and how many parts without an id there
-    are. Those that come every night take nothing away that was known, so they are left alone: a supplier that never
-    states an id costs no request. So is everything while nothing is published: no property is known to be missing
-    then, and to ask for each that is not listed would cost up to a hundred requests an answer. Their cells are
-    `absent`, which says that the answer did not list them and nothing of what is on sale; `reject` holds the parts.
+    `doubts` are searches with the properties that their answers do not list, and the number of parts without an id.
+    Parts that come every night hide nothing that was known, so they cost no request, even if a supplier never states
+    an id. Nothing is requested again while nothing is published: no property is known to be missing then, and
+    requesting each one that is not listed would cost up to a hundred requests per answer. Their cells are `absent`,
+    which says that the answer did not list them, not what is on sale; `reject` holds the parts.
     """
     rows = [_row(search, parts, property_id) for search, parts in doubts.items() for property_id in search.property_ids]
     if not rows or not lake.published_file.exists():
@@ -69,7 +69,7 @@ def worth_asking(lake: Lake, doubts: Mapping[Search, int]) -> dict[int, tuple[in
             for search_id, property_id in session.execute(_WORTH_ASKING).fetchall():
                 found[search_id] += (property_id,)
     except (NightauditError, duckdb.Error):
-        # They stay in doubt. What is wrong with the published file is for the next publication to say.
+        # They stay in doubt. The next publication reports what is wrong with the published file.
         return {}
     return dict(found)
 

@@ -24,7 +24,7 @@ from pipeline.process.child import interrupts_held_back
 from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.process.tracker import run_tracker
 
-# Segments that wait or are worked on, for each process: beyond them the collection is held back.
+# Segments per process that wait or are being normalised; with more of them, the collection waits.
 SEGMENTS_PER_WORKER = 2
 
 
@@ -38,8 +38,8 @@ class Normalisers:
         self._sweep_id = sweep_id
         self._max_body_bytes = max_body_bytes
         self._pool = open_pool(cluster, lake.root, lambda: processes(workers), lake.carrier(_read_for))
-        # Who starts a process waits for the fork server's imports. Requests have their times, so the event loop must
-        # not; and answers are to land meanwhile, so the threads for that must not either.
+        # Starting a process waits for the fork server's imports. The event loop must not wait, because requests are
+        # paced; nor may the threads that land answers meanwhile.
         self._starter = ThreadPoolExecutor(1)
         self.places = asyncio.Semaphore(size_of(self._pool, workers) * SEGMENTS_PER_WORKER)
 
@@ -73,7 +73,7 @@ class Normalisers:
 
 
 def _read_for(lake: Lake, sweep_id: str, segment: Segment, *_: object) -> Iterator[str]:
-    """Give the files of the lake that a segment is made of, and those that an earlier attempt has made of it."""
+    """Return the files of the lake that a segment is made from, and those that an earlier attempt has made of it."""
     yield "lake.json"
     yield lake.manifest_path(sweep_id)
     shards = [name for shard in segment.shards for name in (shard.name, second_look(shard.name))]
@@ -83,8 +83,8 @@ def _read_for(lake: Lake, sweep_id: str, segment: Segment, *_: object) -> Iterat
 
 def processes(workers: int) -> ProcessPoolExecutor:
     """Return a pool of processes, each forked from one that has imported what normalising needs."""
-    # Not fork: the object store's threads do not survive it. A fork server has none of them, and what it has
-    # imported is there in each worker; elsewhere than on Linux, systems themselves are at odds with forking.
+    # Not fork: the object store's threads do not survive it. A fork server has none of them, and its imports are
+    # available in each worker. Outside Linux, forking is unreliable.
     has_server = sys.platform == "linux"
     context = multiprocessing.get_context("forkserver" if has_server else "spawn")
     context.set_forkserver_preload([worker.__name__])

@@ -1,7 +1,7 @@
 """The shards of a sweep in progress: opened as there is room, each landed once its searches have ended.
 
-While failures may turn out to be those of an outage, a shard that ends within them is held: landed, its searches would
-count as asked; given up, they are asked again.
+While failures may turn out to be an outage, a shard that ends among them is held. If it landed, its searches would
+count as requested; if it is discarded, they are requested again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
 from pipeline.lake.raw import RawRecord, encode_shard
 
-# Beyond those that the requests in flight keep open. A slow search keeps its shard open while others go on.
+# In addition to those that the requests in flight keep open. A slow search keeps its shard open while others continue.
 EXTRA_OPEN_SHARDS = 2
 
 
@@ -39,9 +39,9 @@ class OpenShards:
         self._on_landed = on_landed
         self._room = asyncio.Semaphore(in_flight // 16 + EXTRA_OPEN_SHARDS)
         self._open: list[OpenShard] = []
-        # Complete, and ended within failures that may yet say that the supplier is down: to be asked again then.
+        # Complete, but ended among failures that may mean that the supplier is down: then they are requested again.
         self._held: list[OpenShard] = []
-        # Held until the failures turned out to be none of an outage: to land next.
+        # Held until the failures turned out to be no outage: these land next.
         self._cleared: deque[OpenShard] = deque()
         self._has_left = asyncio.Event()
 
@@ -57,7 +57,7 @@ class OpenShards:
 
     @property
     def unlanded_records(self) -> int:
-        """Answers that are lost where the collection ends now."""
+        """Answers that are lost if the collection ends now."""
         return sum(len(opened.records) for opened in (*self._open, *self._held, *self._cleared))
 
     async def room(self) -> None:
@@ -76,21 +76,21 @@ class OpenShards:
         await self._has_left.wait()
 
     async def end(self, opened: OpenShard, *, may_be_outage: bool) -> None:
-        """Land a shard whose last search has ended, or hold it while its failures may be those of an outage."""
+        """Land a shard whose last search has ended, or hold it while its failures may be an outage."""
         if not may_be_outage:
             await self._land(opened)
             return
         self._held.append(opened)
-        # It makes room for another one, for only further answers tell what its failures were.
+        # It makes room for another one, because only further answers show what its failures mean.
         self._leave(opened)
 
     def clear_held(self) -> None:
-        """Take it that the failures so far were none of an outage: what is held lands next."""
+        """Treat the failures so far as no outage: the held shards land next."""
         self._cleared.extend(self._held)
         self._held.clear()
 
     async def land_cleared(self) -> None:
-        """Land what was held and is cleared."""
+        """Land the shards that are no longer held."""
         while self._cleared:
             await self._land(self._cleared.popleft())
 
@@ -119,13 +119,13 @@ class OpenShards:
 
 
 async def _to_its_end(work: Coroutine[object, object, None]) -> None:
-    """Await what a thread does, also when cancelled: the thread goes on anyway, and what it lands has landed."""
+    """Await what a thread does, also when cancelled: the thread continues anyway, and what it lands has landed."""
     task = asyncio.create_task(work)
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
-        # What cancelled this is the failure to report; another one with the same cause is retrieved and dropped.
+        # The failure that cancelled this is reported; another one with the same cause is retrieved and dropped.
         if not task.cancelled():
             task.exception()
         raise

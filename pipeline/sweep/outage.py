@@ -1,7 +1,7 @@
-"""When failures in a row mean that the supplier is down, and the searches that show what is: a batch, a market or all.
+"""When failures in a row mean an outage, and the probes that show what is down: a batch, a market or the supplier.
 
-These searches are for one property each, and their answers are not landed. A market that is out (all its searches fail
-while others are answered) is still asked, each search once, and its halves only if one of its properties is answered.
+A probe searches one property, and its answer is not landed. A market that is out (all its searches fail while others
+are answered) is still swept: each search is sent once, and its halves only if one of its properties is answered.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pipeline.process.failures import one_failure
 from pipeline.supplier.answer import Answer
 from pipeline.supplier.outcomes import Verdict, may_be_poisoned, outcome_of
 
-# So many failed searches in a row, each with its retries, over so many sets of properties with none in common: the
-# supplier is down, or a market is, or every property of a batch is poisoned. `Probes` finds out which. One poisoned
-# property can fail any number of searches, but they all have it in common.
+# After this many failed searches in a row, each with its retries, over this many sets of properties with none in
+# common, the supplier is down, or a market is, or every property of a batch is poisoned. `Probes` finds out which. One
+# poisoned property can fail any number of searches, but they all have it in common.
 GIVE_UP_AFTER = 20
 GIVE_UP_APART = 3
 
@@ -38,7 +38,7 @@ class Failures:
         self._apart: list[frozenset[int]] = []
         # Failures that no property can have caused, such as a refused connection.
         self._unblamed = 0
-        # Of the first few searches of the plan that failed, whether whole or in part.
+        # Numbers of the first few planned searches that failed, completely or in part.
         self._numbers: set[int] = set()
         self._last: Answer | None = None
         # Where they failed, and with which statuses.
@@ -52,12 +52,12 @@ class Failures:
 
     @property
     def are_outage_at_the_end(self) -> bool:
-        """Whether they mean it when nothing is left to ask: fewer are then enough."""
+        """Whether they mean it once nothing is left to request: fewer are then enough."""
         return len(self._numbers) >= GIVE_UP_APART and self._are_apart
 
     @property
     def may_be_outage(self) -> bool:
-        """Whether there are any, and a few more could mean it. One poisoned property alone can fail for ever."""
+        """Whether there are any, and a few more could mean it. One poisoned property alone can fail forever."""
         return 0 < self.count < GIVE_UP_AFTER or self.are_outage
 
     @property
@@ -103,7 +103,8 @@ class Failures:
 
 logger = logging.getLogger(__name__)
 
-# Of one market, each for another property: where the supplier refuses half of them, one in sixteen markets seems out.
+# Probes of one market, each for a different property: if the supplier refuses half of them, one in sixteen markets
+# seems out.
 _SAMPLES = 4
 
 # What fails as one: an operation in a market, as the plan's partitions are.
@@ -111,12 +112,12 @@ Place = tuple[Operation, str]
 
 
 def place_of(search: Search) -> Place:
-    """Return what fails with a search where more than its properties do."""
+    """Return what fails together with a search if not only its properties do."""
     return search.operation, search.market
 
 
 def samples_of(plan: SweepPlan) -> list[Search]:
-    """Return single questions of each operation and market, spread over its searches and their properties."""
+    """Return probes of each operation and market, spread over its searches and their properties."""
     return [sample for partition in plan.partitions for sample in _spread(plan, partition.start, partition.stop)]
 
 
@@ -131,7 +132,7 @@ def _spread(plan: SweepPlan, start: int, stop: int) -> Iterator[Search]:
 
 
 class Probes:
-    """Asks single questions and remembers which markets are out. `ask` sends a search of one property."""
+    """Sends probes and remembers which markets are out. `ask` sends a search of one property."""
 
     def __init__(self, ask: Callable[[Search], Awaitable[Answer]], samples: Iterable[Search], at_once: int) -> None:
         self._ask = ask
@@ -144,7 +145,7 @@ class Probes:
         self._out: set[Place] = set()
 
     def note(self, search: Search, verdict: Verdict) -> None:
-        """Take note of a search that has not failed."""
+        """Record a search that has not failed."""
         place = place_of(search)
         self._out.discard(place)
         if verdict is Verdict.ANSWERED:
@@ -152,7 +153,7 @@ class Probes:
             self._answered[place] = search
 
     async def is_out(self, search: Search) -> bool:
-        """Whether a search failed because its market is out: one of its properties, asked alone, fails as well."""
+        """Whether a search failed because its market is out: one of its properties, searched alone, fails as well."""
         if place_of(search) not in self._out:
             return False
         answer = await self._answer_to(search, search.number)
@@ -183,9 +184,9 @@ class Probes:
         return False
 
     async def _is_another_answered(self, failing: Set[Place]) -> bool:
-        """Ask one question of each other market, the latest answered first, until one is answered."""
+        """Send one probe to each other market, the latest answered first, until one is answered."""
         places = dict.fromkeys([*reversed(self._answered), *self._samples])
-        # A market that failed may have been answered before; one question more tells as much as another market's.
+        # A market that failed may have been answered before; one more probe shows as much as another market's.
         others = [self._questions(place)[0] for place in places if place not in failing]
         for first in range(0, len(others), self._at_once):
             async with one_failure(), asyncio.TaskGroup() as group:
@@ -195,7 +196,7 @@ class Probes:
             if any(outcome_of(answer).verdict is not Verdict.FAILED for answer in answers):
                 return True
             if not all(may_be_poisoned(answer) for answer in answers):
-                # Away, or asking for patience: every market would meet that.
+                # Unreachable, or limiting the rate: every market would meet that.
                 return False
         return False
 

@@ -1,4 +1,4 @@
-"""How far a sweep has come, and who is shown it."""
+"""The progress of a sweep, and who is shown it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WATCH_SECONDS = 0.25
 
 @dataclass(slots=True)
 class SweepProgress:
-    """How far a sweep has come. `tally` counts this run alone; cells and shards count what earlier runs landed too.
+    """Progress of a sweep. `tally` counts this run alone; cells and shards include what earlier runs landed.
 
     `landed_before` are the searches that earlier runs landed.
     """
@@ -35,7 +35,7 @@ class SweepProgress:
 
     @property
     def answered_searches(self) -> int:
-        """Searches that were answered, landed or not: counted one by one, where landing goes by shards of dozens."""
+        """Searches that were answered, landed or not: counted one by one, whereas shards land in dozens."""
         return min(self.landed_before + self.tally.searches, self.planned_searches)
 
 

@@ -32,7 +32,7 @@ from pipeline.sweep.under_way import UnderWay
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """How a sweep is run; none of it changes what is stored."""
+    """How a sweep is run; none of these options changes what is stored."""
 
     in_flight: int
     workers: int
@@ -51,7 +51,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class PartOf:
-    """The larger command that a sweep is run again for: what is kept if it stops, and how to continue it."""
+    """The larger command that a sweep is part of: what is kept if it stops, and how to continue it."""
 
     kept: str
     go_on: str
@@ -67,7 +67,7 @@ async def run(
     watch: Watch = lambda _: None,
     part_of: PartOf | None = None,
 ) -> SweepProgress:
-    """Ask the searches that have not landed, then normalise and load the sweep. An ended sweep needs no `asking`.
+    """Send the searches that have not landed, then normalise and load the sweep. An ended sweep needs no `asking`.
 
     A first SIGINT or SIGTERM lets open shards and segments finish and then raises SweepStopped; a second one discards
     them. Raises what `Collector.collect` raises. Whatever happens, `run` can be called again.
@@ -143,9 +143,9 @@ async def _look_again(
     segment: Segment,
     read: SegmentResult,
 ) -> bool:
-    """Ask the properties that answers left open once more, while the sweep is open; return whether any were asked.
+    """Request the properties that answers left open once more, while the sweep is open; return whether any were.
 
-    Properties in doubt that were on sale before are asked too, unless the daily cap may not be enough.
+    Properties in doubt that were on sale before are requested too, unless the daily cap may not be enough.
     """
     operation = segment.partition.operation
 

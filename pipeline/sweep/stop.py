@@ -1,4 +1,4 @@
-"""Stopping a sweep: at the first signal in good order, at the second at once."""
+"""Stopping a sweep: in good order at the first signal, at once at the second."""
 
 from __future__ import annotations
 

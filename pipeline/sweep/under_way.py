@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 _SIGNAL_SECONDS = 0.2
 
-# Asks again the properties that a segment's answers leave open or in doubt; returns whether it asked anything.
+# Requests again the properties that a segment's answers leave open or in doubt; returns whether it requested any.
 LookAgain = Callable[[Segment, SegmentResult], Awaitable[bool]]
 
 

@@ -1,5 +1,5 @@
 -- One row per property and market whose hotel-only offers state no floor tonight, but did when last published.
--- With their earlier share of stated floors, so many without one would happen by chance once in a million.
+-- With their earlier share of stated floors, this many without one would happen by chance once in a million.
 SELECT
     property.market,
     property.property_id,

@@ -81,7 +81,7 @@ def test_a_scheduled_night_waits_for_a_busy_lake_and_goes_on(nightly, settings, 
         tries.append(given)
         if len(tries) > 1:
             return run_night(*given)
-        with lake.writing("care of the lake"):
+        with lake.writing("lake maintenance"):
             return run_night(*given)
 
     monkeypatch.setattr(nightly, "run_night", busy_at_first)

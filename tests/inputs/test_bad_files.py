@@ -211,7 +211,7 @@ def test_the_map_is_one_to_one_and_has_no_chains():
 
 def test_a_weight_is_of_a_property_or_of_a_market():
     message = told(read, "weights", b"property_id,market,weight\n1,,2\n,GB,0\n1,GB,1\n,,1\n1,,3\n", "weights.csv")
-    assert "row 4, column property_id: a weight is of a property or of a market" in message
+    assert "row 4, column property_id: a weight is for a property or for a market" in message
     assert "row 5, column property_id" in message
     assert "row 6, column property_id: the same property as row 2" in message
     assert "row 2, column weight: '-1' is not a number, 0 or more" in told(
@@ -278,7 +278,7 @@ def test_a_property_is_listed_once_at_a_place_that_exists():
         "row 3, column property_id: the same id as row 2",
         "row 3, column latitude: '91' is not degrees from -90 to 90",
         "row 4, column longitude: '181' is not degrees from -180 to 180",
-        "row 5, column latitude: a place has a latitude and a longitude",
+        "row 5, column latitude: give both latitude and longitude",
         "row 6, column property_id: it is empty",
     ):
         assert expected in message

@@ -311,7 +311,7 @@ def test_objects_that_no_file_has_any_more_are_removed_after_a_grace(machine, ad
     lake = machine("a")
     with lake.writing("a test"):
         lake.put("lists/one", b"first")
-    with lake.writing("care of the lake"):
+    with lake.writing("lake maintenance"):
         lake.put("lists/one", b"second")
         lake.drop_unused(1)
         before = set(Store(address).list_after("objects"))

@@ -149,6 +149,6 @@ def test_cut_files_of_the_oldest_night_are_reported_before_a_night_is_asked_and_
     assert [entry.sweep_id for entry in published_sweeps(lake)] == lake.sweep_ids()
     assert len(lake.sweep_ids()) == 3
     (line,) = [each.getMessage() for each in caplog.records if "nightaudit rebuild" in each.getMessage()]
-    assert re.search(rf"has [0-9,]+ bytes, .*, and {len(files) - 2} more. The night goes on", line)
+    assert re.search(rf"has [0-9,]+ bytes, .*, and {len(files) - 2} more. The night continues", line)
     assert [each.files_left_out for each in summaries] == [0, 0, len(files)]
     assert set(damaged(lake)) == {file.relative_to(lake.root).as_posix() for file in files}

@@ -17,8 +17,8 @@ NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.py"))
 OF_THE_FIRST_NIGHT = {
     "booking_window": [
         "Not known yet: the answer comes from stays that have begun",
-        "takes two nights",
-        "two answers to the same cell",
+        "needs two nights",
+        "two answers for the same cell",
         "No room has been picked up yet",
     ],
     "offer_explorer": ["Lead time: drag over a range"],

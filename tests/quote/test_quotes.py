@@ -75,7 +75,7 @@ def entries(night):
     ("changed", "error", "told"),
     [
         ({"quote_cap": 0}, NothingSent, "Quotes are switched off"),
-        ({"quote_cap": 4}, NothingSent, "above the cap of 4"),
+        ({"quote_cap": 4}, NothingSent, "exceeds the cap of 4"),
         ({"scopes": "read_rooms"}, NothingSent, "need the scope write_rooms"),
         ({"is_confirmed": False}, NothingSent, "up to 5 reservations"),
         ({"markets": ("XX",)}, NothingSent, "36 market codes"),

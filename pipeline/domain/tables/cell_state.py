@@ -107,7 +107,7 @@ CELL_COUNT = Table(
 
 STOCK_CHANGE = Table(
     "stock_change",
-    "One row per room of a cell and sweep in which the number of bookable rooms differs from the answer before. "
+    "One row per room of a cell and sweep in which the number of bookable rooms differs from the previous answer. "
     "Append-only.",
     ("sweep_id", "source", "property_id", "cell_key", "room_id"),
     (
@@ -128,7 +128,8 @@ STOCK_CHANGE = Table(
 
 PROPERTY_SALE = Table(
     "property_sale",
-    "One row per operation, property, market and product type that has ever had an offer: when, and for how long none.",
+    "One row per operation, property, market and product type that has ever had an offer: when it last had one, and "
+    "its quiet days since.",
     ("operation", "property_id", "market", "product_type"),
     (
         required("operation", TEXT, "`multi` or `single`."),
@@ -149,8 +150,8 @@ PROPERTY_SALE = Table(
 
 QUIET_SEARCH = Table(
     "quiet_search",
-    "One row per search that was answered without an offer of a property that had offers before, as long as it counts "
-    "for its being quiet. Append-only.",
+    "One row per search that was answered without an offer of a property that had offers before, while it counts "
+    "towards its quiet days. Append-only.",
     ("operation", "property_id", "sweep_id", "search_id"),
     (
         SWEEP_ID,

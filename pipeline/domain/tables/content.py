@@ -86,7 +86,7 @@ ROOM_IMAGE = Table(
 
 CONTENT_TABLES = (PROPERTY, ROOM, ROOM_AMENITY, ROOM_IMAGE)
 
-# What a loaded sweep says of content, until it is published: then only what it changed is kept.
+# The content of a loaded sweep until it is published; then only its changes are kept.
 PROPERTY_CONTENT = Table(
     "property_content",
     "One row per distinct content of a property in a segment.",

@@ -51,12 +51,12 @@ CASE_NOTE = Table(
     ("case_id", "noted_at", "action"),
     (
         required("case_id", TEXT, "Annotated case: report.finding_case."),
-        required("noted_at", INSTANT, "When it was said."),
+        required("noted_at", INSTANT, "When the annotation was made."),
         required("action", TEXT, "`acknowledge`, `mute`, `note` or `owner`.", ("acknowledge", "mute", "note", "owner")),
         Column(
             "value",
             TEXT,
-            "mute: the day up to which, as yyyy-MM-dd; note: the text; owner: the name; empty: none any more.",
+            "mute: the day up to which, as yyyy-MM-dd; note: the text; owner: the name; empty: removed.",
         ),
     ),
 )
@@ -83,7 +83,7 @@ FLAG_ID = required(
     "flag_id", TEXT, "Id for `nightaudit explain`: the rule and the subject_key in hex. The same every night."
 )
 
-# What every relation that finds something says of a finding, under these names.
+# Columns that every relation of findings has, under these names.
 FINDING_COLUMNS = (
     required("rule", TEXT, "Rule that finds it."),
     required("rule_version", INT, "Version of the rule: raised whenever its results change."),
@@ -139,8 +139,8 @@ FLAG_CLOSED = Table(
         required(
             "ended_by",
             TEXT,
-            "`value`: all of its evidence was answered, and the rule finds nothing; `gone`: an offer of it was not on "
-            "sale any more; `not_asked`: the currency of an offer of it is no longer requested; `stay_began`.",
+            "`value`: all of its evidence was answered, and the rule finds nothing; `gone`: an offer of it was no "
+            "longer on sale; `not_asked`: the currency of an offer of it is no longer requested; `stay_began`.",
         ),
     ),
 )
@@ -163,12 +163,12 @@ CASE_SCOPE = Table(
 
 CASE_OUTLIER = Table(
     "case_outlier",
-    "One row per rule, market and property whose finding is of another size than most of its market's.",
+    "One row per rule, market and property whose finding differs in size from most of its market's.",
     ("rule", "market", "property_id"),
     (
         required("rule", TEXT, "Rule of the findings."),
         required("market", TEXT, "Market whose properties mostly have them."),
-        required("property_id", LONG, "Property that deviates, and is a case beside its market's."),
+        required("property_id", LONG, "Property that deviates; it is a case in addition to its market's."),
         required("size_pct", NUMBER, "Median size of its open flags, in percent."),
         required("market_pct", NUMBER, "Median of the same over the properties of the market."),
     ),

@@ -39,7 +39,7 @@ PRICE_MOVE = Table(
     (
         *_BY_LEAD,
         required("seen", LONG, "Offers seen, with a total."),
-        required("pairs", LONG, "Number of these that also had a total in the answer before."),
+        required("pairs", LONG, "Number of these that also had a total in the previous answer."),
         required("raised", LONG, "Pairs whose total rose."),
         required("lowered", LONG, "Pairs whose total fell."),
         required("spanning", LONG, "Pairs of any lead days with one answer before and one after the end of this day."),
@@ -57,7 +57,7 @@ PRICE_CHANGE = Table(
         *_BY_LEAD[:4],
         required("is_plain", FLAG, "Whether neither price is promoted: no total is below its pre_promo_total."),
         required("change_step", INT, "ln(total / total before) in thousandths."),
-        required("pairs", LONG, "Offers that also had a total in the answer before."),
+        required("pairs", LONG, "Offers that also had a total in the previous answer."),
         required("drift", NUMBER, "Sum over these of ln(total / total before)."),
     ),
 )
@@ -69,7 +69,7 @@ WAITING = Table(
     ("sweep_id", "source", "market", "product_type", "lead_days"),
     (
         *_BY_LEAD,
-        required("offers", LONG, "Offer keys that were on sale so many days ahead, of stays that have begun."),
+        required("offers", LONG, "Offer keys that were on sale lead_days ahead, of stays that have begun."),
         required("answered_later", LONG, "Number of these that were answered again later: the comparable ones."),
         required("gone_later", LONG, "Number of comparable ones that were not on sale when last answered."),
         required("comparable", LONG, "Number of comparable ones that had a total again."),
@@ -114,9 +114,9 @@ _ENDED = (
     required(
         "ended_by",
         TEXT,
-        "`resolved`: it was compared and not dearer; `gone`: one of the two was not on sale any more; "
+        "`resolved`: it was compared and not dearer; `gone`: one of the two was no longer on sale; "
         "`not_asked`: the currency of one of them is no longer requested; "
-        "`reference_changed`: another offer is compared with; `basis_changed`: on another currency_basis; or "
+        "`reference_changed`: it is compared with another offer; `basis_changed`: on another currency_basis; or "
         "`stay_began`.",
     ),
 )
@@ -141,7 +141,7 @@ _GROUP_COLUMNS = (
     _SOURCE,
     PROPERTY_ID,
     CELL_KEY,
-    required("room_no", INT, "Which requested room the group answers, from 0."),
+    required("room_no", INT, "Requested room that the group is for, from 0."),
     required("board_family", TEXT, "Family of the boards of the group; '': all boards, of the grade `cheapest`."),
     required("currency", TEXT, "ISO 4217 code of the group's totals."),
     CHECK_IN,

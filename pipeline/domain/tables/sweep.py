@@ -70,7 +70,7 @@ SEARCH = Table(
         SEARCH_ID,
         required("operation", TEXT, "`multi`, `single` or `quote`.", ("multi", "single", "quote")),
         *ASKED,
-        required("properties", INT, "Properties asked for.", lowest=1),
+        required("properties", INT, "Number of requested properties.", lowest=1),
         required(
             "outcome",
             TEXT,
@@ -141,7 +141,7 @@ REJECT = Table(
     (
         SWEEP_ID,
         SEARCH_ID,
-        required("reject_no", INT, "Position in the answer, from 0; of offers in quarantine 1,000,000 + offer_no."),
+        required("reject_no", INT, "Position in the answer, from 0; for offers in quarantine: 1,000,000 + offer_no."),
         MARKET,
         Column("property_id", LONG, "Property of the part; NULL: unreadable."),
         required(
@@ -173,7 +173,7 @@ DRIFT = Table(
         required("segment", INT, "Segment: part of the sweep's market that was normalised together."),
         required("path", TEXT, "Path of the field, arrays as []."),
         required("kind", TEXT, "`unknown_field`, `changed_type`, `new_value`, `not_asked` or `duplicate`."),
-        required("detail", TEXT, "The type or value met."),
+        required("detail", TEXT, "The type or value found."),
         required("occurrences", LONG, "How often."),
         required("example_raw_address", TEXT, "Raw address of one example."),
     ),
@@ -192,10 +192,10 @@ QUALITY = Table(
         required("check_name", TEXT, "What was checked."),
         required("severity", TEXT, "`critical` keeps the sweep from being published, `warning` is reported."),
         required("outcome", TEXT, "`passed`, `failed`, or `not_judged`: too few nights to compare with."),
-        required("basis", TEXT, "`rule`: the same for each night; `history`: the nights before; `rows`: an SQL rule."),
+        required("basis", TEXT, "`rule`: the same for each night; `history`: earlier nights; `rows`: an SQL rule."),
         Column("observed", NUMBER, "What was found; NULL: nothing to measure."),
-        Column("lowest", NUMBER, "Least that passes; NULL: no bound."),
-        Column("highest", NUMBER, "Most that passes; NULL: no bound."),
+        Column("lowest", NUMBER, "Lowest value that passes; NULL: no bound."),
+        Column("highest", NUMBER, "Highest value that passes; NULL: no bound."),
         required("nights_before", INT, "Nights that the bounds come from; 0: a rule."),
         required(
             "violations",

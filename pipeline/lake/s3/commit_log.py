@@ -19,7 +19,7 @@ import msgspec
 from pipeline.domain.errors import CorruptObject, LakeTooNew
 from pipeline.lake.s3.object_store import Store
 
-# Opening a lake reads at most so many entries, starting at the last snapshot.
+# Opening a lake reads at most this many entries, starting at the last snapshot.
 SNAPSHOT_EVERY = 100
 IN_FLIGHT = 16
 _FORMAT = 1

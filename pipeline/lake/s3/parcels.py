@@ -24,7 +24,7 @@ from pipeline.lake.s3.copy_files import Look, fetch_file, is_passing, look_of, n
 from pipeline.lake.s3.object_store import Store
 from pipeline.process.carrier import Brought
 
-# A file that no task has read for so long is removed from a worker's folder.
+# A file that no task has read for this long is removed from a worker's folder.
 _KEPT_SECONDS = 3600.0
 
 

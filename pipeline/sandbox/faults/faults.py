@@ -55,10 +55,10 @@ class Faults(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     unreadable_property_ids: tuple[int, ...] = ()
     """A search that contains one of them answers 200 with a body that is not JSON, every time."""
     fail_next: int = 0
-    """The next so many searches and quotes fail with `fail_next_with`."""
+    """The next N searches and quotes fail with `fail_next_with`."""
     fail_next_with: str = "status_500"
     token_fail_next: int = 0
-    """The next so many token requests answer 500."""
+    """The next N token requests answer 500."""
     expire_tokens: bool = False
     """Invalidates all tokens issued so far, once, when set."""
     down: bool = False

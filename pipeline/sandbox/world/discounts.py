@@ -18,7 +18,7 @@ _SPELLING: Final = (
 )
 _GIFTS: Final = ("Free airport transfer", "Late check-out until 14:00", "Welcome drink", "Free parking")
 _PERCENTS: Final = (5, 10, 15, 20, 25, 30)
-# Stay so many nights, pay one less.
+# Stay this many nights, pay for one fewer.
 _FREE_AT: Final = (3, 4, 7)
 
 

@@ -16,7 +16,7 @@ INT32_MAX: Final = 2_147_483_647
 MAX_NIGHTS: Final = 60
 MAX_LEAD_DAYS: Final = 540
 BLOCK_DAYS: Final = 28
-"""Check-ins are grouped into blocks of so many days that share a price level and a demand."""
+"""Check-ins are grouped into blocks of this many days, which share a price level and a demand."""
 
 _CLOSED_PERIOD: Final = 53
 _STOP_SALE_NIGHTS: Final = 6

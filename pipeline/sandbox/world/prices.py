@@ -41,7 +41,7 @@ _WEEKDAY: Final = (
     (94, 94, 94, 98, 112, 118, 96),
     (92, 90, 92, 98, 112, 116, 96),
 )
-# Steps of the price with lead days: (below so many days, percent). City hotels dear late, beach hotels cheap late.
+# Steps of the price with lead days: (below this many days, percent). City hotels dear late, beach hotels cheap late.
 _LEAD: Final = (
     ((4, 116), (12, 108), (35, 103), (80, 100), (160, 97), (10_000, 94)),
     ((4, 86), (12, 92), (35, 98), (80, 100), (160, 101), (10_000, 96)),
