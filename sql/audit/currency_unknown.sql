@@ -1,4 +1,4 @@
--- One row per offer in a currency that ISO 4217 does not know.
+-- One row per offer in a currency that is not in ISO 4217.
 SELECT
     offer.market,
     offer.property_id,

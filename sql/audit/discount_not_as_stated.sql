@@ -1,4 +1,4 @@
--- One row per offer whose stated discount is not that of its prices, by more than rounding explains.
+-- One row per offer whose stated discount differs from that of its prices by more than rounding explains.
 -- Some properties state the discount in whole percent, others prices in whole units: half a percent, and half a unit
 -- of money as a share of the price, can both be rounding.
 SELECT
