@@ -1,4 +1,4 @@
-"""Runs whose process died without reporting it: they would stay `running` for ever, and block the next night."""
+"""Runs whose process died without reporting it: they would stay `running` forever and block the next night."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def end_dead_runs(lake: Lake, deployment: str) -> None:
 def watch_silent_runs(within: timedelta | None = None) -> dict[str, str]:
     """Have the server restart runs that have sent no heartbeat for a while, or end those that are not safe to repeat.
 
-    A flow that is killed cannot report it and would be shown as running for ever. Calling this again changes nothing.
+    A flow that is killed cannot report it and would be shown as running forever. Calling this again changes nothing.
     As a step of `prefect.yaml`, it returns no value for later steps.
     """
     heartbeat = get_current_settings().flows.heartbeat_frequency or _HEARTBEAT_SECONDS

@@ -145,7 +145,7 @@ TimeZone = Annotated[str, AfterValidator(_time_zone)]
 
 
 class Settings(BaseSettings):
-    """Everything that can be set. What stands below a field is its text in the settings table."""
+    """Everything that can be set. The text below a field is its meaning in the settings table."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,

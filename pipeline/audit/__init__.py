@@ -1,4 +1,4 @@
-"""The quality gate: a loaded sweep is measured, compared with the nights before, and judged. Nothing is published here.
+"""The quality gate: a loaded sweep is measured, compared with earlier nights, and judged. Nothing is published here.
 
 `audit` judges a sweep and writes down what it found; `stored_audit` reads that again. Only this package imports
 Great Expectations, and only while it judges.

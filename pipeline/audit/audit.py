@@ -1,6 +1,6 @@
 """The audit of one loaded sweep, from its files to a verdict.
 
-    measure (SQL, one scan a table) ─► bounds (the nights before) ─► judge (Great Expectations) ─► store
+    measure (SQL, one scan a table) ─► bounds (earlier nights) ─► judge (Great Expectations) ─► store
 
 It can be repeated at any time. The first audit decides which offers go into quarantine. A later one, with other
 settings or more nights, may reach another verdict, which then counts.

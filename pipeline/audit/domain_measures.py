@@ -35,7 +35,7 @@ def prepare_prices(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def measure_domain(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
-    """Measure what is compared with the nights before, per market and, for prices, per lead time."""
+    """Measure what is compared with earlier nights, per market and, for prices, per lead time."""
     measures = [
         _measure(row, column, about["table"], said)
         for name, about in declared("measure", "measures").items()
@@ -50,7 +50,7 @@ def measure_domain(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
 def _silent_markets(measures: Sequence[Measure]) -> set[str]:
     """Return the markets that the supplier answered with "no offer" throughout, if they are at most half of all.
 
-    Such a market is no reason to withhold the others. One that lost its offers in another way is, and so is a night
+    Such a market is no reason to withhold the others. One that lost its offers in any other way is, and so is a night
     that has lost most of its markets.
     """
     shares = [measure for measure in measures if measure.check == "no_offer_share"]

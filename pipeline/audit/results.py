@@ -14,7 +14,7 @@ class Measure:
     """A measured value, with the bounds that it is judged by.
 
     `basis` is `rule` (the same bounds each night), `rows` (counted violations of an SQL rule, none allowed) or
-    `history` (bounds from the nights before, by `kind` and `side`: see `history.bounds`).
+    `history` (bounds from earlier nights, by `kind` and `side`: see `history.bounds`).
     """
 
     market: str

@@ -21,7 +21,7 @@ from pipeline.sandbox.world.profiles import Profile
 from pipeline.sandbox.world.story import CHAPTERS
 from pipeline.sandbox.world.world import World
 
-# What the shop adds to a total. Honest floors lie below it, planted ones above.
+# What the shop adds to a total. Honest floors are below it, planted ones above.
 MARKUP_PCT: Final = 15
 
 

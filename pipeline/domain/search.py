@@ -1,4 +1,4 @@
-"""Search and cell: what a sweep asks, and the result of each question."""
+"""Search and cell: what a sweep requests, and the result of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lake: where every file lies, and how it is read and written.
+"""The lake: where every file is, and how it is read and written.
 
 objects          a lake: its objects, the folder of its tables, its one writer at a time
 layout           its paths

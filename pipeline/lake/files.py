@@ -96,7 +96,7 @@ def noted_as_gone(root: Path, places: Iterable[Path]) -> Iterator[None]:
 
 
 def touch(files: Iterable[Path]) -> None:
-    """Set the times of files that nothing refers to any more: their grace period starts now."""
+    """Set the times of files that nothing refers to any longer: their grace period starts now."""
     for file in files:
         with suppress(FileNotFoundError):
             os.utime(file)

@@ -1,4 +1,4 @@
-"""The paths of a lake: where each object and table lies.
+"""The paths of a lake: where each object and table is.
 
 <lake>/lake.json                          format of the lake, and which folder holds its tables
 <lake>/raw/<sweep>/sweep.json             the request of a sweep: written before the first search

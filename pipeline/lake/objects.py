@@ -172,7 +172,7 @@ class Lake(Layout):
     def names(self, folder: str, suffix: str = "") -> set[str]:
         """Names of the objects directly in a folder that end in `suffix`, without it.
 
-        Raises CorruptObject if the folder is a link that leads nowhere, perhaps to a disk that is away.
+        Raises CorruptObject if the folder is a link that leads nowhere, perhaps to a disk that is not mounted.
         """
         place = self.local(folder)
         if _leads_nowhere(place):
@@ -263,7 +263,7 @@ class Lake(Layout):
             self._section.commit()
 
     def drop_unused(self, grace_hours: float) -> None:
-        """Remove older objects from S3 that no file of the lake uses any more."""
+        """Remove older objects from S3 that no file of the lake uses any longer."""
         if self._section is not None:
             self._section.drop_unused(grace_hours)
 
@@ -350,7 +350,7 @@ class Lake(Layout):
 
 
 def _leads_nowhere(place: Path) -> bool:
-    """Whether a name is a link without an end, in a circle or to what is not there."""
+    """Whether a name is a link that leads nowhere: in a circle, or to a missing file."""
     return place.is_symlink() and not place.exists()
 
 

@@ -125,7 +125,7 @@ def raw_address(sweep_id: str, shard_name: str, row: int) -> str:
 
 
 def second_look(shard_name: str) -> str:
-    """Return the name of the shard for properties that answers of this shard left open and that were asked again."""
+    """Return the name of the shard of properties that this shard's answers left open and that were requested again."""
     return f"{shard_name}-again"
 
 

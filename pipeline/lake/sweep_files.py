@@ -1,4 +1,4 @@
-"""The files of a table that hold a sweep: those first loaded, the fewer ones that replaced them, or none any more.
+"""The files of a table that hold a sweep: those first loaded, the fewer that replaced them, or none once retired.
 
 <table>/<sweep>/           files as loaded; they stay until a grace period has ended
 <table>/compact-<sweep>/   the few files that replaced them for all readers

@@ -19,7 +19,7 @@ import duckdb
 
 from pipeline.domain.errors import InputError
 
-# DuckDB 2.0.0 shares common parts of a query, and then waits for ever if a LIMIT ends one of them. Queries are as fast
+# DuckDB 2.0.0 shares common parts of a query, and then waits forever if a LIMIT ends one of them. Queries are as fast
 # without it.
 UNSAFE_OPTIMIZERS = "common_subplan"
 

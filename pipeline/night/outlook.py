@@ -1,4 +1,4 @@
-"""What a night would request and cost, estimated before a single call."""
+"""What a night would request and cost, estimated before any call."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def start_or_go_on(settings: Settings, lake: Lake, now: datetime) -> Manifest:
 
 
 async def collect(night: Night) -> SweepProgress:
-    """Ask the searches of a night's sweep that have not landed, normalise and load them. See `pipeline.sweep.run`.
+    """Send the searches of a night's sweep that have not landed, normalise and load them. See `pipeline.sweep.run`.
 
     Raises InputError if the night's clock is earlier than the lake's latest sweep, or the settings name another
     supplier than the sweep's.
@@ -139,7 +139,7 @@ def _make_way(lake: Lake, supplier: str) -> None:
             logger.warning("Removed sweep %s: its supplier %s never answered.", manifest.sweep_id, manifest.supplier)
 
 
-_ENOUGH_CALLS = "Set it to at least that number, better to twice that: retries count too."
+_ENOUGH_CALLS = "Set it to at least that number; twice that is better, because retries count too."
 
 
 def endless(partitions: Iterable[Partition], daily_calls: int | None) -> str:

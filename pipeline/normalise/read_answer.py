@@ -63,7 +63,7 @@ class Reading:
         return None if says_why or not any(self.returned.values()) else "error_beside_offers"
 
     def unanswered(self, asked: Iterable[int]) -> tuple[int, ...]:
-        """Return the requested properties that a failure leaves open, to be asked again."""
+        """Return the requested properties that a failure leaves open, to be requested again."""
         return tuple(each for each in asked if not self.returned.get(each)) if self.is_failure else ()
 
     def in_doubt(self, asked: Collection[int]) -> tuple[int, ...]:
@@ -102,7 +102,7 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
     count = FieldCount()
     is_alone = operation is Operation.SINGLE or (len(asked) == len(properties) == 1 and _tells(properties[0]))
     if nameless and is_alone:
-        # Only one property was asked for, and every field is optional, so it must be that one.
+        # Only one property was requested, and every field is optional, so it must be that one.
         (nameless[0].property_id,) = asked
     elif nameless:
         refusals = [

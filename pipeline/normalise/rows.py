@@ -55,7 +55,7 @@ class SegmentRows:
         self._cells.add_all(position, asked.property_ids, CellStatus.NOT_SWEPT)
 
     def add_split(self, record: RawRecord, asked: Asked, address: str) -> None:
-        """Add a batch that failed; its cells belong to the halves that were asked instead."""
+        """Add a batch that failed; its cells belong to the halves that were requested instead."""
         self._asked_searches.add(record.search_id, asked, record.started_at, address)
         self._add_search(record, asked, address, outcome="split")
 
@@ -96,7 +96,7 @@ class SegmentRows:
         self._cells.add(position, own, verdicts(self._operation, reading, own), counts)
         offers = sum(reading.returned.values())
         failure = reading.doubt
-        # A part without an id is no refusal once the properties it may belong to were asked again.
+        # A part without an id is no refusal once the properties it may belong to were requested again.
         refusals = [each for each in reading.refusals if not (asked_again and is_nameless(each))]
         self._add_search(
             record,

@@ -121,7 +121,7 @@ def normalise_segment(
     cells_by_status = {count["values"]: count["counts"] for count in statuses}
     result = SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status, open_ids, in_doubt)
     file_bytes: dict[str, int] = {}
-    # An earlier attempt may have written files of tables that have no rows now, after properties were asked again.
+    # An earlier attempt may have written files of tables that have no rows now, after properties were requested again.
     for name in _HELD - built.keys():
         lake.remove(lake.table_file(name, sweep_id, segment.name))
     for name, table in built.items():
@@ -156,7 +156,7 @@ def _tables(
 
 
 def _records(lake: Lake, sweep_id: str, shard: Shard) -> Iterator[tuple[str, RawRecord, frozenset[int]]]:
-    """Yield a shard's records with their addresses and the properties of each that were asked again.
+    """Yield a shard's records with their addresses and the properties of each that were requested again.
 
     Records of the second look come last.
     """
@@ -171,7 +171,7 @@ def _records(lake: Lake, sweep_id: str, shard: Shard) -> Iterator[tuple[str, Raw
 
 
 def _asked_again(later: Iterable[RawRecord]) -> Mapping[int, set[int]]:
-    """Return the properties of each search, by id, that its halves asked again."""
+    """Return the properties of each search, by id, that its halves requested again."""
     found: defaultdict[int, set[int]] = defaultdict(set)
     for record in later:
         # The search that a half belongs to: same planned search, half the node.
@@ -181,7 +181,7 @@ def _asked_again(later: Iterable[RawRecord]) -> Mapping[int, set[int]]:
 
 
 def _asked_of(record: RawRecord) -> Asked:
-    """Return what a record asked, by the property ids of the plan."""
+    """Return what a record requested, by the property ids of the plan."""
     return asked_for(asked_of_request(record.request), record.own_property_id)
 
 

@@ -98,7 +98,7 @@ class _Reader:
         self._failed_code: int | None = None
         self._is_failure = False
         self._is_listing = False
-        # Whether the answer can only be about the one property that was asked for, with or without its id.
+        # Whether the answer can only be about the one requested property, with or without its id.
         self._is_alone = not self._is_multi
         self._next_offer_no = 0
         self._candidates: list[_Candidate] = []
@@ -164,7 +164,7 @@ class _Reader:
             fields = self._parts.object(value, kind, path)
             property_id = fields.get("property_id")
             if property_id is None and self._is_alone:
-                # Only one property was asked for, and every field is optional, so it must be that one.
+                # Only one property was requested, and every field is optional, so it must be that one.
                 (property_id,) = self._asked
                 fields["property_id"] = property_id
             if property_id is None:
@@ -181,7 +181,7 @@ class _Reader:
             self._is_failure |= isinstance(value, Repeated)
             self._is_listing |= known_id in self._asked or (known_id is None and tells_of_a_property(value))
             if not self._is_multi:
-                # Nothing else was asked for, so this is all that the answer says about it.
+                # Nothing else was requested, so this is all that the answer says about it.
                 self.found.unreadable |= self._asked
             return
         if property_id in self._seen:

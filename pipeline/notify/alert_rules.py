@@ -90,7 +90,7 @@ class AlertRules(_Table):
         unknown = [(rule.name, who) for rule in self.rule for who in rule.who if who not in self.receiver]
         if unknown:
             rule, who = unknown[0]
-            raise ValueError(f"rule {rule!r} is for {quoted(who)}, and there is no [receiver.{shortened(who, 80)}]")
+            raise ValueError(f"rule {rule!r} is for {quoted(who)}, but there is no [receiver.{shortened(who, 80)}]")
         return self
 
 

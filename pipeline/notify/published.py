@@ -22,7 +22,7 @@ _OUTBOX = "notify/published.json"
 def tell_published(lake: Lake, nights: Sequence[tuple[str, date]], tell: Tell) -> None:
     """Send the messages of published nights (sweep id and day, oldest first) that were not sent yet.
 
-    Of the nights before the first message, only the latest is sent. A message that does not arrive is only a warning.
+    Of nights earlier than the first message, only the latest is sent. A message that does not arrive is only a warning.
     The caller holds the lake's writer lock.
     """
     outbox: Outbox[dict[str, bool]] = Outbox(lake, _OUTBOX, dict[str, bool], {})

@@ -15,9 +15,9 @@ from pipeline.process.tracker import run_tracker
 
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
-    """Start processes within: none is ended by a Ctrl-C meant for its parent before it knows what that means.
+    """Start processes within: a Ctrl-C meant for the parent ends none of them before it has set its own handling.
 
-    They inherit it, a fork server too; every process that one starts has to let SIGINT in again.
+    They inherit this, and so does a fork server; every process that it starts has to let SIGINT in again.
     """
     # Started within, the tracker would let it in again in this process before the fork server is started.
     run_tracker()
@@ -31,7 +31,7 @@ def interrupts_held_back() -> Iterator[None]:
 def follow_parent() -> None:
     """Leave Ctrl-C, which reaches the whole process group, to the parent, and end when the parent ends.
 
-    After a kill of its parent, a process would wait for work for ever, or write beside the next holder of the lake.
+    After a kill of its parent, a process would wait for work forever, or write alongside the next holder of the lake.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

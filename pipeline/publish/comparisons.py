@@ -38,7 +38,7 @@ def write_comparisons(
     place = lake.local(path)
     place.parent.mkdir(parents=True, exist_ok=True)
     built = beside(place)
-    # Not through the view: creating it and reading it would bind the query twice, which takes as long as the rows.
+    # Not through the view: creating and reading it would bind the query twice, which takes as long as its rows.
     select = f"SELECT * FROM ({_MADE.sql}) ORDER BY {_ORDER}"  # noqa: S608 - our own names
     session.execute("SET preserve_insertion_order = true")
     # DuckDB would hold the wide pairs in memory for joins with small tables, instead of the small tables.

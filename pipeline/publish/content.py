@@ -1,4 +1,4 @@
-"""Content kept as changes: what single answers say of properties and rooms, compared with what is known.
+"""Content kept as changes: what single answers say about properties and rooms, compared with what is known.
 
 A loaded sweep carries all content that was answered. When it is published, what has changed is appended to the content
 tables and the rest is dropped: a description is stored when it is new, not every night.
@@ -67,7 +67,7 @@ def _view_working_files(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id
 def _commit(session: duckdb.DuckDBPyConnection, lake: Lake, table: Table, sweep_id: str) -> None:
     if is_committed(lake, table, sweep_id):
         return
-    # Seldom is there any, and an empty folder would be left in the table.
+    # There is seldom any, and an empty folder would be left in the table.
     if session.execute("SELECT count(*) FROM memory.night.content").fetchall() == [(0,)]:
         return
     path = _path(lake, table, sweep_id)

@@ -1,4 +1,4 @@
-"""Build the next published file beside the last one, and replace that one in a single step.
+"""Build the next published file next to the last one, and replace that one in a single step.
 
 The file is a catalogue: views over immutable files, and tables for what is small. The state of every offer key is kept
 in files, one per range of properties. A night is compared with the state range by range, each within the memory of one
@@ -104,7 +104,7 @@ def publish(
         raise InputError(
             f"The sweep {sweep_id} is older than the last published one; nights are published in order.",
             kept="The published file is unchanged, and the sweep's answers and tables stay in the lake.",
-            hint="Publish each night before the next one is published.",
+            hint="Publish each night before the next.",
         )
     if is_new:
         _refuse_overtaken(lake, sweep_id)

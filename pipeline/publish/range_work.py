@@ -30,7 +30,7 @@ from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_nig
 from pipeline.publish.state_files import StateFile, write_step
 from pipeline.publish.summaries import select_summed
 
-# Changes of a stay and similar values lie together, which makes the files a quarter smaller.
+# Changes of a stay and similar values are adjacent, which makes the files a quarter smaller.
 _CHANGES_ORDER = (
     "property_id, check_in, source, product_type, nights, party, room_id, board_id, policy_key, currency, market, "
     "offer_key"
@@ -127,7 +127,7 @@ def _apart(
 ) -> list[T | duckdb.OutOfMemoryException | None]:
     """Do the work on ranges of one night; return a result for each, or why it is too large.
 
-    The result of a joined range stands with its first part, and None with the others.
+    The result of a joined range is that of its first part; the others have None.
     """
     outcomes: list[T | duckdb.OutOfMemoryException | None] = []
     with session_over(jobs[0]) as session:

@@ -46,13 +46,13 @@ def new_generation(lake: Lake) -> str:
 
 
 def generation_of(session: duckdb.DuckDBPyConnection) -> str | None:
-    """Return the folder that the state of the attached file lies in; None: it has no files."""
+    """Return the folder with the state of the attached file; None: it has no files."""
     row = session.execute("SELECT max(path) FROM state.file").fetchone()
     return row[0].split("/")[1] if row and row[0] else None
 
 
 def night_folder(generation: str, sweep_id: str) -> str:
-    """Return where the files of a night lie within the lake."""
+    """Return where the files of a night are within the lake."""
     return f"{_FOLDER}/{generation}/{sweep_id}"
 
 

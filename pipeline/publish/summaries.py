@@ -142,7 +142,7 @@ def summed_with(session: duckdb.DuckDBPyConnection) -> SummedWith:
 
 
 def sum_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: SummedWith) -> None:
-    """Compute again the summaries of which an input has changed since `before`, range by range. The views exist."""
+    """Recompute the summaries whose inputs have changed since `before`, range by range. The views exist."""
     changed = {name for name, rows in summed_with(session).items() if before.get(name) != rows}
     names = [name for name in SUMMARIES if "ref.written_with" in changed or changed & reached([name])]
     files = files_of(session)
@@ -205,7 +205,7 @@ def _read(names: Iterable[str]) -> set[str]:
 
 
 def _empty(session: duckdb.DuckDBPyConnection, made: Relation) -> None:
-    """Create the table of a summary, or empty it: a table that is there keeps its comments, hundreds over all."""
+    """Create the table of a summary, or empty it: an existing table keeps its comments, hundreds in total."""
     name = f"nightaudit.{made.full_name}"
     found = "SELECT 1 FROM duckdb_tables() WHERE database_name = 'nightaudit' AND schema_name = ? AND table_name = ?"
     if session.execute(found, made.full_name.split(".")).fetchone() is None:

@@ -23,7 +23,7 @@ GIVE_UP_AFTER = 3
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How quotes are asked: at most `cap` of them, however many were chosen."""
+    """How quotes are requested: at most `cap` of them, however many were chosen."""
 
     cap: int
     today: date
@@ -41,9 +41,9 @@ async def ask_quotes(
     now: Callable[[], datetime],
     watch: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Ask a quote for each offer and return how many were asked.
+    """Request a quote for each offer and return how many were requested.
 
-    A quote whose intent is in the ledger is not asked again. Raises what ends a run: the supplier's errors,
+    A quote whose intent is in the ledger is not requested again. Raises what ends a run: the supplier's errors,
     SupplierDown after `GIVE_UP_AFTER` quotes in a row without an answer, and LakeError, which names a reservation that
     could not be recorded.
     """

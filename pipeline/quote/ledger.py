@@ -1,7 +1,7 @@
 """The ledger: one object before each call and one right after. Both are created once and never changed.
 
-<lake>/quotes/<run>/run.json              what was chosen, of which supplier
-<lake>/quotes/<run>/<number>-intent.json  this quote is about to be asked: the offer and the request
+<lake>/quotes/<run>/run.json              which offers were chosen, and the supplier
+<lake>/quotes/<run>/<number>-intent.json  this quote is about to be requested: the offer and the request
 <lake>/quotes/<run>/<number>-answer.json  what came back, byte by byte, with the reservation id
 """
 
@@ -36,7 +36,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The intent to ask a quote."""
+    """The intent to request a quote."""
 
     quote_no: int
     intended_at: datetime
@@ -72,7 +72,7 @@ def begin(lake: Lake, run: Run) -> bool:
 
 
 def intend(lake: Lake, run_id: str, intent: Intent) -> bool:
-    """Record an intent before the call. False: it was recorded before, and must not be asked again."""
+    """Record an intent before the call. False: it was recorded before, and must not be requested again."""
     return write_record(lake, _path(lake, run_id, intent.quote_no, "intent"), intent)
 
 

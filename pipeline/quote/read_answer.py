@@ -158,6 +158,6 @@ def _document(body: bytes) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _decimal(digits: str) -> Decimal | float:
-    # An integer with a huge exponent takes for ever to compute; such numbers count as not finite.
+    # An integer with a huge exponent takes forever to compute; such numbers count as not finite.
     number = Decimal(digits)
     return number if abs(number.adjusted()) <= _MOST_EXPONENT else float("nan")

@@ -74,7 +74,7 @@ def answers_behind(lake: Lake, flags: Iterable[Row]) -> Answers:
     lost = sorted(named - {(row["sweep_id"], row["search_id"]) for row in rows})
     if lost:
         raise _gone(lost[0][0])
-    # Answers of one shard stand together, so that each shard is read once.
+    # Answers of one shard are adjacent, so that each shard is read once.
     records_of = lru_cache(maxsize=2)(read_shard)
     return {(row["sweep_id"], row["search_id"]): (row, _raw(lake, row, records_of)) for row in rows}
 

@@ -20,7 +20,7 @@ class QuoteEvidence:
 
 
 def evidence_of(lake: Lake, address: str) -> Evidence | QuoteEvidence:
-    """Return what lies at the raw address of a search or a quote. Raises what `evidence_at` raises."""
+    """Return what is at the raw address of a search or a quote. Raises what `evidence_at` raises."""
     address = address.strip()
     if not address.startswith("quotes/"):
         return evidence_at(lake, address)

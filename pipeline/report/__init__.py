@@ -1,4 +1,4 @@
-"""Reports that people read: pages that stand alone, and the same figures as CSV, Parquet and JSON beside them."""
+"""Reports for people: self-contained pages, and the same figures as CSV, Parquet and JSON next to them."""
 
 from pipeline.report.scope import Scope
 from pipeline.report.write import (

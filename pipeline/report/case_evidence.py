@@ -73,7 +73,7 @@ def pieces(session: duckdb.DuckDBPyConnection, lake: Lake, flag_ids: Iterable[st
     shown_items = [item for main, _ in chosen.values() for item in main]
     tables = _Tables(session, lake, shown_items, [item for _, others in chosen.values() for item in others[:_LISTED]])
     records_of = lru_cache(maxsize=2)(read_shard)
-    # Answers of one shard stand together, so that each shard is read once.
+    # Answers of one shard are adjacent, so that each shard is read once.
     shown = sorted({_place(item) for item in shown_items})
     addressed = sorted((search["raw_address"], place) for place in shown if (search := tables.search.get(place)))
     raw = {place: _raw(lake, address, tables.search[place], records_of) for address, place in addressed}

@@ -189,7 +189,7 @@ def _to_do(row: Mapping[str, Any]) -> str:
 
 
 def ended_points(ended: pl.DataFrame) -> list[Point]:
-    """Return which cases ended: put right, no longer on sale, or no longer requested."""
+    """Return which cases ended: corrected, no longer on sale, or no longer requested."""
     if not ended.height:
         return []
     lines = ended_problems(ended)
@@ -206,7 +206,7 @@ def ended_problems(ended: pl.DataFrame) -> pl.DataFrame:
     whom = pl.when(pl.col("scope") == "property").then(
         pl.coalesce("property_name", pl.format("property {}", "property_id"))
     )
-    # A price that went off sale was not put right, nor one that is not requested any more.
+    # A price that went off sale was not corrected, nor was one that is no longer requested.
     why = pl.col("ended_by").replace_strict(_NOT_PUT_RIGHT, default="").alias("why")
     # One problem of a property may end in several markets.
     return (

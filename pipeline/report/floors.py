@@ -14,7 +14,7 @@ _NO_FLOOR = "No hotel-only offer within these limits states a floor."
 
 
 def headroom(reader: Reader) -> Section:
-    """Return how far floors lie from totals."""
+    """Return how far floors are from totals."""
     bands = reader.figures("floor_band")
     drawn = (
         chart(bands, height=190)

@@ -34,7 +34,7 @@ def page(reader: Reader) -> Page:
     counts = reader.total("parity_total")
     pairs, lose = counts["pairs"], counts["lose"]
     kept, kept_of_each = share(pairs - lose, pairs), share(counts["kept"], counts["properties"])
-    # A property with many offers must not stand for its market.
+    # A property with many offers must not dominate its market.
     each = "" if kept == kept_of_each else f"; {kept_of_each} where each property counts once"
     reference = reader.query("SELECT reference_market FROM mart.reference_market").to_series().to_list()
     against = f"the reference market {reference[0]}" if reference and reference[0] else "the reference market"

@@ -23,7 +23,7 @@ _LONGEST_MESSAGE = 300
 # Parts of a dotted key; twenty would be one too many, and a sentence may have as many full stops.
 _MOST_PARTS = 64
 
-# What lies between two dots of a key. A line break, a comma or a bracket ends it.
+# The part between two dots of a key. A line break, a comma or a bracket ends it.
 _KEY_PART = re.compile(r"[^\S\n]*[^\s=,\[\]{}#][^\n=,\[\]{}#]*")
 
 

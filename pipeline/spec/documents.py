@@ -1,4 +1,4 @@
-"""TOML and YAML texts as plain data, together with the line on which each part stands.
+"""TOML and YAML texts as plain data, together with the line of each part.
 
 Neither tomllib nor PyYAML's constructors keep positions. YAML's nodes do. For TOML the text is cut into statements with
 tomllib itself as the judge: a statement ends at the first line with which it parses. So there is no second grammar that
@@ -108,7 +108,7 @@ def _toml_line(statements: list[_Statement], wanted: Place) -> int | None:
             table = _header_place(statement.content, tables_in)
             if table == wanted:
                 return statement.line
-            # The list of tables itself stands where its first table does.
+            # The line of the list of tables is that of its first table.
             if table[:-1] == wanted and table[-1:] == (0,):
                 return statement.line
         elif wanted[: len(table)] == table and _holds(statement.content, wanted[len(table) :]):
@@ -141,7 +141,7 @@ def _holds(content: Any, place: Place) -> bool:  # noqa: ANN401 - whatever a doc
 
 
 def _line_within(statement: _Statement, place: Place) -> int:
-    """Return how many lines below the statement's first the item of a list stands, as far as that is known."""
+    """Return how many lines below the start of the statement an item of a list is, as far as that is known."""
     keys = [part for part in place if isinstance(part, str)]
     index = next((part for part in place if isinstance(part, int)), None)
     if index is None or len(statement.lines) == 1:

@@ -31,7 +31,7 @@ from pipeline.spec.values import (
 
 
 class SpecTable(BaseModel):
-    """A table of the spec. What stands below a field is its text in the table of keys."""
+    """A table of the spec. The text below a field is its meaning in the table of keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -125,7 +125,7 @@ class Ask(SpecTable):
         return self
 
     def currencies_of(self, market: str) -> tuple[str | None, ...]:
-        """Return the currencies asked for in `market`; None stands for not asking for any."""
+        """Return the currencies requested in `market`; None: none is requested."""
         return self.currency_by_market.get(market) or self.currencies or (None,)
 
 

@@ -54,7 +54,7 @@ def _shown_default(value: Any) -> str:  # noqa: ANN401 - any default of a field
     return str(value) if value else ""
 
 
-HINT = "Correct the spec; `nightaudit plan` shows what it will ask."
+HINT = "Correct the spec; `nightaudit plan` shows what it will request."
 
 _READERS = {".toml": read_toml, ".yaml": read_yaml, ".yml": read_yaml}
 
@@ -159,7 +159,7 @@ def _given(value: Any) -> str:  # noqa: ANN401 - whatever a document holds
 
 
 def _table_at(place: Place) -> type[SpecTable]:
-    """Return the table of the spec that stands at a place."""
+    """Return the table of the spec at a place."""
     table: type[SpecTable] = SweepSpec
     for part in place:
         if isinstance(part, str):

@@ -121,7 +121,7 @@ def _date(value: object) -> date:
 
 
 def check_in_problem(check_in: date, snapshot_date: date) -> str:
-    """Return why `check_in` cannot be asked for on `snapshot_date`, or an empty text.
+    """Return why `check_in` cannot be requested on `snapshot_date`, or an empty text.
 
     A date that has passed is no mistake: a spec is used night after night, and its dates pass one by one.
     """

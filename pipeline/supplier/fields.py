@@ -42,7 +42,7 @@ def fields_of(struct: type[msgspec.Struct]) -> dict[str, Field]:
 def _field(name: str, annotation: Any, amounts: tuple[Any, ...]) -> Field:  # noqa: ANN401 - an annotation
     """Read `X | None` or `X`, where X is a list, a wire type, JSON that holds some, or a plain type.
 
-    What JSON holds has amounts of the same type as the object that it stands in.
+    The content of JSON has amounts of the same type as the object that contains it.
     """
     is_optional = get_origin(annotation) in {Union, types.UnionType}
     (wanted,) = [each for each in get_args(annotation) if each is not type(None)] if is_optional else [annotation]

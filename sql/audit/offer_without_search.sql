@@ -1,4 +1,4 @@
--- One row per offer whose search is not in the sweep, or requested something else.
+-- One row per offer whose search is not in the sweep, or was for something else.
 SELECT
     offer.market,
     offer.property_id,

@@ -37,7 +37,7 @@ def test_the_sample_can_be_read():
     [
         ("who =", "whom =", "5:", "rule[1].whom: there is no such key"),
         ('"report.flag"', '"report.flag; DROP TABLE x"', "4:", "must be a relation of mart or report"),
-        ('["me"]', '["you"]', "", " rule 'floors' is for 'you', and there is no [receiver.you]"),
+        ('["me"]', '["you"]', "", " rule 'floors' is for 'you', but there is no [receiver.you]"),
         ('webhook_from = "ADDRESS"', "", "7:", "needs webhook_from, mail_from or block"),
         (
             'webhook_from = "ADDRESS"',

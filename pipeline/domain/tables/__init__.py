@@ -109,7 +109,7 @@ MADE_OF_RAW = frozenset(
     {*SEGMENT_TABLES, SWEEP.name, OFFER_CHANGE.name, *(table.name for table in CONTENT_TABLES), *WORKING_TABLES}
 ) | frozenset(QUOTE_TABLES)
 
-# Not every night writes to these. Their only file may be damaged, and the nights to come do without it.
+# Not every night writes to these. Their only file may be damaged, and later nights do without it.
 SELDOM_WRITTEN = (QUALITY, *CONTENT_TABLES)
 
 # What is not made by sweeps.

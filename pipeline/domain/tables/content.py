@@ -115,7 +115,7 @@ ROOM_CONTENT = Table(
 
 WORKING_TABLES = {table.name: table for table in (PROPERTY_CONTENT, ROOM_CONTENT)}
 
-# The last change of each: what is known of content now.
+# The last change of each: the content that is known now.
 CONTENT_STATES = tuple(
     Table(table.name, table.grain.replace("per change of", "per last change of"), table.key[1:], table.columns)
     for table in CONTENT_TABLES

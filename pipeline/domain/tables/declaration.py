@@ -97,7 +97,7 @@ RAW_ADDRESS = Column("raw_address", TEXT, "Address of the raw answer: object of 
 
 PROPERTY_ID = required("property_id", LONG, "The supplier's property id.")
 MARKET = required("market", TEXT, "Requested market code: the point of sale.")
-PRODUCT_TYPE = required("product_type", TEXT, "`Hotel` or `Package`, as asked for.", ("Hotel", "Package"))
+PRODUCT_TYPE = required("product_type", TEXT, "`Hotel` or `Package`, as requested.", ("Hotel", "Package"))
 CHECK_IN = required("check_in", DAY, "First night of the stay.")
 STAY = (
     CHECK_IN,

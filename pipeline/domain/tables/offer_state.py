@@ -1,4 +1,4 @@
-"""The state of offers from night to night, the files that all state lies in, and the reference market."""
+"""The state of offers from night to night, the files that hold all state, and the reference market."""
 
 from __future__ import annotations
 

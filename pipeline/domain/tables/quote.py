@@ -51,7 +51,7 @@ QUOTE = Table(
         required("currency", TEXT, "ISO 4217 code of search_total."),
         required("search_total", MONEY, "Cost of all rooms for the whole stay, from the search."),
         required("intended_at", INSTANT, "When the intent was recorded, before the call."),
-        Column("quoted_at", INSTANT, "When the quote was sent; NULL: nothing is known of the call."),
+        Column("quoted_at", INSTANT, "When the quote was sent; NULL: unknown."),
         Column("answered_at", INSTANT, "When its answer arrived, or the call failed; NULL: unknown."),
         Column("age_seconds", LONG, "Seconds from the search to the quote: the age of the price."),
         required(

@@ -74,7 +74,7 @@ SEARCH = Table(
         required(
             "outcome",
             TEXT,
-            "`answered`, `rejected` (400), `failed`, or `split`: the batch failed and its halves were asked instead.",
+            "`answered`, `rejected` (400), `failed`, or `split`: the batch failed and was searched in halves.",
             ("answered", "rejected", "failed", "split"),
         ),
         Column(

@@ -42,7 +42,7 @@ class CatchUp:
             try:
                 self._fetch(listing, found, left)
             except FileNotFoundError as error:
-                # The store may remove files that no version has any more while an earlier version is fetched.
+                # The store may remove files that no version has any longer while an earlier version is fetched.
                 later = CommitLog(self._store).read(listing.version, listing.files, listing.claim)
                 if later.version == listing.version:
                     raise CorruptObject(

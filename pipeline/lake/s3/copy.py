@@ -125,7 +125,7 @@ class Copy:
     def commit(self, act: Act, claim: Claim, folders: Iterable[str] | None = None) -> None:
         """Commit all changes, or the new files directly in some folders, in one entry.
 
-        Raises LakeBusy if the claim is lost, and LakeError if the store is away.
+        Raises LakeBusy if the claim is lost, and LakeError if the store cannot be reached.
         """
         with self._one_at_a_time:
             before = dict(self._index.files)

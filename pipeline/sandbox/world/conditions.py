@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from pipeline.sandbox.world.hashes import Dice
 
-# Room only, half board and full board in one property, so that each board has its price beside the others.
+# Room only, half board and full board in one property, so that the prices of boards can be compared.
 _MEALS: Final = (14, 12, 10)
 
 

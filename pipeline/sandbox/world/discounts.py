@@ -68,7 +68,7 @@ def price_offer(key: int, epoch: int, nights: int, spelling: int, with_gift: boo
 
 
 def discount(percent: int, spelling: int, text: str, with_gift: bool = False) -> Offer:
-    """Return a discount of `percent`, with a value add beside it where `with_gift`."""
+    """Return a discount of `percent`, with a value add as well if `with_gift`."""
     written = [_encode(DISCOUNT_OFF, text, spelling)]
     if with_gift:
         written.append(_encode(VALUE_ADD, _GIFTS[percent % 4], spelling))

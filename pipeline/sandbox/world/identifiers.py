@@ -1,6 +1,6 @@
 """Property, room and product ids: computed, never stored, and read back in constant time.
 
-A share of the property ids lies above 2**53, where a reader that goes through a double loses the last digit.
+A share of the property ids is above 2**53, where a reader that converts them to a double loses the last digit.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ _SLOT_BITS, _CHECK_BITS = 11, 5
 _LAST_SLOT: Final = (1 << _SLOT_BITS) - 1
 _CONTEXT_BITS: Final = 14
 _NIGHT_MASK: Final = (1 << 11) - 1
-# Set in every passing id, so that none of them can be taken for a lasting one.
+# Set in every temporary id, so that none of them can be taken for a permanent one.
 _PASSING: Final = 1 << 25
 
 
 class ProductAddress(NamedTuple):
-    """What a product id says: the property, the place of the product in it, and the night it is bound to."""
+    """The content of a product id: the property, the product's position in it, and the night it is bound to."""
 
     property_index: int
     slot: int
@@ -85,7 +85,7 @@ def _check(seed: int, packed: int) -> int:
 
 
 def lasting_product_id(seed: int, index: int, slot: int) -> int:
-    """Return the id of a product that keeps it for ever (below 2**36)."""
+    """Return the id of a product that always keeps it (below 2**36)."""
     packed = (index << _SLOT_BITS | slot) ^ _LAST_SLOT
     word = (packed << _CHECK_BITS | _check(seed, packed)) * _LOW_STEP & _LOW_MASK
     word = (word & _HALF_MASK) << _HALF | word >> _HALF
@@ -93,12 +93,12 @@ def lasting_product_id(seed: int, index: int, slot: int) -> int:
 
 
 def night_tag(night: int) -> int:
-    """Return the part of a night that fits into a passing product id."""
+    """Return the part of a night that fits into a temporary product id."""
     return night & _NIGHT_MASK
 
 
 def passing_prefix(night: int, context: int) -> int:
-    """Return what is added to a lasting id to make it one of this night and this search only (above 2**53)."""
+    """Return what is added to a permanent id to make it valid for this night and this search only (above 2**53)."""
     upper = _PASSING | night_tag(night) << _CONTEXT_BITS | context & ((1 << _CONTEXT_BITS) - 1)
     return upper << _LOW_BITS
 

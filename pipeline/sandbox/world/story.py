@@ -1,6 +1,6 @@
 """Anomalies that begin and end, counted back from a story's last night.
 
-A world with a story of 45 nights has nights 0 to 44; what goes on beyond its end goes on for ever. Only properties
+A world with a story of 45 nights has nights 0 to 44; what lasts beyond its end never ends. Only properties
 with nothing else planted take part, so that the truth of a cell stays one thing.
 """
 
