@@ -78,12 +78,12 @@ def _measure(row: dict[str, Any], column: str, table: str, said: Mapping[str, st
 def measure_sweep(
     session: duckdb.DuckDBPyConnection, manifest: Manifest, sweep: dict[str, Any], age_days: int
 ) -> Iterator[Measure]:
-    """Measure that a sweep's statuses add up, that every planned cell is there, and that it is recent."""
+    """Measure that a sweep's statuses add up, that no planned cell is missing, and that it is recent."""
     missing = sweep["planned"] - sum(sweep[status] for status in STATUSES)
     yield _rule(ALL, "sweep", "statuses_add_up", "planned cells without a status, or with two", missing)
     cells = session.execute("SELECT count(*) FROM sweep_files.cell").fetchall()[0][0]
     lost = manifest.cells - cells
-    meaning = "cells that were planned and are not there" if lost >= 0 else "cells that are there and were not planned"
+    meaning = "planned cells that are missing" if lost >= 0 else "cells that were not planned"
     yield _rule(ALL, "cell", "cells_as_planned", meaning, lost)
     yield Measure(ALL, "sweep", "age_days", "warning", "days from sweep to audit", "rule", float(age_days), highest=1.0)
     planned: dict[str, int] = {}

@@ -76,7 +76,7 @@ def put_in_quarantine(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: 
     """Write the quarantined offers into `reject`, once, and return how many there are."""
     if is_committed(lake, REJECT, f"{sweep_id}/quarantine"):
         return count_quarantined(lake, sweep_id)
-    # Else an empty folder would be left in the table.
+    # Otherwise an empty folder would be left in the table.
     if not session.execute("SELECT 1 FROM audit.quarantine LIMIT 1").fetchall():
         return 0
     file = quarantine_file(lake, sweep_id)

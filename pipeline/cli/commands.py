@@ -16,7 +16,7 @@ from pipeline.process.limits import begin
 
 
 class _Commands(TyperGroup):
-    """The group of all commands; what typer says of a wrong value is said in our words."""
+    """The group of all commands; it reports wrong values in our words instead of typer's."""
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer does not export its context's type
         try:

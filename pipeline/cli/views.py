@@ -86,7 +86,7 @@ def _times(count: int, what: str) -> str:
 def _chosen(chosen: Choice, budget: int) -> str:
     text = f"{len(chosen.property_ids):,} properties at {chosen.requests_each:,} requests, budget {budget:,}"
     if chosen.is_first_night:
-        return f"{text}; nothing is published yet to choose from, so only the watch list is asked"
+        return f"{text}; nothing is published yet to choose from, so only the watch list is searched"
     fitting = ", ".join(f"{rule} {count:,}" for rule, count in chosen.fitting.items())
     return f"{text}; fitting: {fitting or 'none'}"
 
@@ -223,7 +223,7 @@ def _bytes(count: float) -> str:
 def _age(began_at: datetime, now: datetime) -> str:
     seconds = (now - began_at).total_seconds()
     if seconds < 0:
-        return f"begun at {began_at:%Y-%m-%d %H:%M} UTC, which is after what this machine's clock shows"
+        return f"began at {began_at:%Y-%m-%d %H:%M} UTC, which is in the future by this machine's clock"
     return f"{_duration(seconds)} old"
 
 

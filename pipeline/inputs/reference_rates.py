@@ -59,7 +59,7 @@ def _currencies(texts: pl.DataFrame, findings: Findings) -> list[str]:
     currencies = [name for name in texts.columns if name not in {ROW, "Date"}]
     for name in currencies:
         if name not in _CURRENCIES:
-            findings.add(1, name, "it is unknown. Known are Date and ISO 4217 codes; EUR is the base")
+            findings.add(1, name, "it is unknown. Known columns: Date and ISO 4217 codes; EUR is the base")
     if not currencies:
         findings.add(1, "", "it names no currency")
     findings.refuse_faults()

@@ -112,7 +112,7 @@ def _rows(lines: Iterator[list[str]], width: int, findings: Findings) -> Iterato
 def _refuse_own_names(header: Iterable[str], findings: Findings) -> None:
     for name in header:
         if name in {ROW, REFUSED}:
-            findings.add(1, name, "it is unknown, and rows are noted under that name; leave it out")
+            findings.add(1, name, "this name is reserved; rename or remove the column")
 
 
 def _add_bounded(findings: Findings, row: int, reason: str, column: str = "") -> None:
@@ -152,7 +152,7 @@ def _check_header(found: Iterable[str], columns: Sequence[InputColumn], findings
         if name not in {ROW, *known}:
             meant = get_close_matches(name, known, n=1)
             like = f"; did you mean {meant[0]}?" if meant else "."
-            findings.add(1, name, f"it is unknown{like} Known are: {', '.join(known)}")
+            findings.add(1, name, f"it is unknown{like} Known columns: {', '.join(known)}")
     for column in columns:
         if column.is_required and column.name not in found:
             findings.add(1, column.name, "the column is missing")

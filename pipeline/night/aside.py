@@ -43,7 +43,7 @@ class Aside:
         self._starter.shutdown(wait=True, cancel_futures=True)
         if self._pool is not None:
             run_tracker()
-            # Else its thread would end while the interpreter does, and write to a pipe that it has just closed.
+            # Otherwise its thread would end together with the interpreter, and write to a pipe that it has just closed.
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def warm(self) -> None:

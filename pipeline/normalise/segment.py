@@ -65,7 +65,7 @@ class SegmentResult:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """A note in the last file of a segment about all of them, so that a lost or cut file is noticed."""
+    """A note in the last file of a segment about all of them, so that a lost or truncated file is noticed."""
 
     shards: tuple[str, ...]
     file_bytes: dict[str, int]

@@ -58,7 +58,7 @@ def _named(row: Row, column: str) -> str:
 
 
 def _in_a_line(text: str) -> str:
-    """Return a text that may be the supplier's on one line and cut, so that it cannot disguise as part of a message."""
+    """Return a text that may be the supplier's on one line and cut, so that it cannot pose as part of the message."""
     line = in_a_chat(" ".join(text[: 2 * _LONGEST].split()))
     return line if len(line) <= _LONGEST and len(text) <= 2 * _LONGEST else f"{line[:_LONGEST]}…"
 

@@ -1,7 +1,7 @@
 """The library that draws charts, used without the fonts of this machine.
 
-It brings fonts of its own, which have the widths of Arial. One that is installed beside them would be opened again for
-every letter that is measured, which takes half of the time of a chart; and a chart would depend on the machine.
+It has its own fonts, with the widths of Arial. A font that is installed on the machine would be opened again for every
+letter measured, which takes half of the time of a chart, and charts would depend on the machine.
 """
 
 from __future__ import annotations

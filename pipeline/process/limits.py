@@ -76,7 +76,7 @@ def refuse_tight_limits(*, least_mb: int | None = None, more_mb: int = 0, more_d
             f"This process may reserve {space // 1_000_000:,} MB of address space (ulimit -v); "
             f"it needs {needed_space:,} MB.",
             hint="Lift the limit: ulimit -v unlimited. Libraries reserve far more than they use; to limit the memory "
-            "that is really used, run it in a container or a systemd unit (MemoryMax=).",
+            "that is actually used, run it in a container or a systemd unit (MemoryMax=).",
         )
     needed = _DESCRIPTORS + more_descriptors
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

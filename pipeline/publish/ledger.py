@@ -98,7 +98,7 @@ def damaged_entries(lake: Lake) -> dict[str, str]:
 
 
 def _published(lake: Lake) -> list[str]:
-    """Return the sweeps of the published file; none if it is missing or unreadable, for then it is rebuilt."""
+    """Return the sweeps of the published file; none if it is missing or unreadable, because then it is rebuilt."""
     with suppress(NightauditError, duckdb.Error), query_published(lake.published_file, _SWEEPS) as found:
         return [row[0] for row in found.fetchall()]
     return []

@@ -10,7 +10,7 @@ from pipeline.report.page import Column, Page, Section, counted, named, percent,
 from pipeline.report.read import Reader
 from pipeline.report.words import said
 
-_TWICE = "This section fills with the second night that sees the same offers."
+_TWICE = "This section needs two nights that saw the same offers."
 # The most rows that are readable in a chart.
 _MOST_ROWS = 24
 _LEAD_DAYS_SHOWN = 10
@@ -135,7 +135,7 @@ def _sell_out(reader: Reader) -> Section:
         else (),
         why_empty="No cell that was on sale was answered without an offer later."
         if int(curves["at_risk"].sum())
-        else "This section fills with the second night that answers the same cells.",
+        else "This section needs two nights that answered the same cells.",
         source="report.sell_out_curve",
     )
 

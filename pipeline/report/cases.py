@@ -126,10 +126,10 @@ def cases_section(cases: pl.DataFrame) -> Section:
     return Section(
         "cases",
         f"{_counted(waiting)}: {by_severity(calls(waiting))}" if waiting.height else "No open case needs a decision",
-        "A line is one problem: one rule at one property, in every market where it was found; in each of them it is a "
-        "case, which `nightaudit case` acknowledges or mutes by the id on its page. A problem that many properties of "
-        "a market share is one line about the market; one that most markets share, about the supplier. The market "
-        "codes lead to the evidence, both answers side by side; the name of a property leads to everything about it."
+        "Each line is one problem: one rule at one property, in every market where it was found. In each market it is "
+        "a case; `nightaudit case` acknowledges or mutes it by the id on its page. A problem that many properties of a "
+        "market share is one line about the market; one that most markets share is one line about the supplier. Market "
+        "codes link to the evidence, both answers side by side; property names link to everything about a property."
         f"{_without_page(cases)}",
         cases.drop("evidence", "case_page", "property_page"),
         columns=[

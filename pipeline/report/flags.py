@@ -71,7 +71,7 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         ],
         why_empty="This is the first published night: findings can end from the second night on."
         if is_first_night
-        else "Every finding of the previous night is still open or was not answered.",
+        else "Every finding of the previous night is still open, or got no answer.",
         shown=shown,
         source="report.flag_history",
     )

@@ -154,7 +154,7 @@ def exchange_rates(reader: Reader) -> Section:
     return Section(
         "fx_markup",
         f"{most['market']} is furthest from the reference rate, {most['currency']} against {most['base_currency']}: "
-        f"{percent(most['median_markup_pct'], 2, is_change=True)} in the median"
+        f"median {percent(most['median_markup_pct'], 2, is_change=True)}"
         if most and abs(most["median_markup_pct"]) >= _SEEN_PCT
         else f"{counted(int(off['beyond_rounding'].sum()), 'offer deviates', 'offers deviate')} from the reference "
         "rate; the median does not"

@@ -43,7 +43,7 @@ def page(reader: Reader) -> Page:
         "promotions",
         f"{share(row['promoted'], row['offers'])} of the offers are promoted{depth}"
         if row["promoted"]
-        else "No promotion runs",
+        else "No promotion is running",
         "How often and how deeply prices are discounted, and whether the price history supports it.",
         (
             _incidence(reader),
@@ -102,7 +102,7 @@ def _incidence(reader: Reader) -> Section:
         "targeting",
         f"{first['value']} has the most promotions: {percent(first['incidence_pct'])} of the offers{least}"
         if first and first["incidence_pct"]
-        else "No promotion to place",
+        else "No promotions to compare",
         "List offers below their price before promotions, as a share of the offers with a total. Value adds do not "
         "lower the price and do not count. List and detail are different samples: compare within one.",
         targeting,
@@ -203,8 +203,8 @@ def _histories(reader: Reader, found: pl.DataFrame) -> Section:
         "One chart per property with the most severe findings: its worst offer.",
         named,
         charts,
-        why_empty="No struck-through price is known to be never charged, and no promotion to be endless. Both can be "
-        f"known once an offer has been observed for {days} days.",
+        why_empty="No struck-through price has been found to be never charged, and no promotion to be endless. Both "
+        f"can be judged once an offer has been observed for {days} days.",
         source="mart.offer_history",
     )
 

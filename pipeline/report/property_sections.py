@@ -126,7 +126,7 @@ def _parity(rows: pl.DataFrame) -> Section:
     lose, win, pairs = (int(rows[name].sum()) for name in ("lose", "win", "pairs"))
     furthest = rows.sort(pl.col("median_gap_pct").abs(), descending=True, nulls_last=True, maintain_order=True).head(1)
     where = (
-        f"; furthest in {furthest['market'][0]}, {percent(furthest['median_gap_pct'][0], is_change=True)} in the median"
+        f"; furthest in {furthest['market'][0]}, median {percent(furthest['median_gap_pct'][0], is_change=True)}"
         if lose or win
         else ""
     )

@@ -72,7 +72,7 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
             raise InputError(
                 f"No upcoming stay within these limits was ever requested: {scope.words}.",
                 kept="No report was written.",
-                hint=f'See which there are: nightaudit query "{scope.choices}"',
+                hint=f'List the possible values: nightaudit query "{scope.choices}"',
             )
         try:
             # A page is written once the next one is computed: its charts may be drawn elsewhere meanwhile.
@@ -104,7 +104,7 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
             raise LakeError(
                 f"{lake.published_file} does not hold what this version of nightaudit reads: {first_line(error)}",
                 kept="Earlier reports are unchanged.",
-                hint="If another version published it, build it again from the lake's tables: nightaudit publish. "
+                hint="If another version published it, rebuild it from the lake's tables: nightaudit publish. "
                 "If it fails again, please report it.",
             ) from None
         except OSError as error:

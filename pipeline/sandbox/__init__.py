@@ -3,6 +3,6 @@
 It speaks the supplier's document and keeps its own tables, validation and shapes. It shares nothing with the
 rest of the project, so that a mistake in our models is never cancelled by the same mistake here.
 
-Doors for callers: `process.SandboxProcess` (a separate process that dies with its parent), `server.serve`
+Entry points: `process.SandboxProcess` (a separate process that dies with its parent), `server.serve`
 (blocking), `identifiers.property_ids`, `world.World` (pure, no network) and `python -m pipeline.sandbox`.
 """

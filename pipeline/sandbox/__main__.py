@@ -79,8 +79,8 @@ def sandbox(
         typer.Option(
             min=0,
             max=1,
-            help="Share of the properties with a minimum stay, a supplement for several rooms, or full board as well as "
-            "room only.",
+            help="Share of the properties with a minimum stay, a supplement for several rooms, or full board as well "
+            "as room only.",
         ),
     ] = 0,
     nulls: Annotated[

@@ -34,7 +34,7 @@ from pipeline.supplier.shared_pace import SharedPacer
 
 # Redirects that one request follows: 307 and 308, within the supplier's origin.
 _MOST_REDIRECTS = 5
-_CIRCLE = "HTTP {}, redirected in a circle or without an end; given up after {} addresses"
+_CIRCLE = "HTTP {}, endless redirects; gave up after {} addresses"
 _KEEPING_REDIRECTS = frozenset({httpx.codes.TEMPORARY_REDIRECT, httpx.codes.PERMANENT_REDIRECT})
 
 _TOKEN_BYTES = 64 * 1024

@@ -1,8 +1,8 @@
 """An answer as a whole: whether it is one, and what it says about properties that it does not list.
 
 A cell becomes `absent` or `no_offer` because its answer says so, never because nothing was found in it: the answer must
-list properties in the documented shape, or give a documented code. All else is a failure of the server. The client asks
-here whether to retry at once, and the normaliser which status each cell has: one decision for both.
+list properties in the documented shape, or give a documented code. Anything else is a failure of the server. The client
+uses this to decide whether to retry at once, and the normaliser to decide each cell's status: one decision for both.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ HEADERS_OF_INTEREST = {
 }  # fmt: skip
 _HEADER_CHARACTERS = 200
 
-# An answer may drip in, each part in time; after this many read timeouts it has taken too long.
+# An answer may arrive slowly, each part in time; after this many read timeouts it has taken too long.
 _READ_TIMEOUTS_AN_EXCHANGE = 5
 
 

@@ -59,7 +59,7 @@ def failure_of(error: BaseException) -> tuple[Failure, str]:
     if isinstance(origin, aiohttp.ClientConnectorError) and getattr(system, "reason", None) in _NO_TLS:
         # The supplier's, or that of a proxy.
         where = f"{origin.host}:{origin.port}"
-        return Failure.UNREACHABLE, f"the address of {where} says https, and its port answers in clear text"
+        return Failure.UNREACHABLE, f"the address of {where} says https, but its port answers in clear text"
     for classes, failure in _FAILURES:
         if isinstance(origin, classes):
             return failure, describe(origin)
@@ -105,7 +105,7 @@ def describe(error: BaseException) -> str:
 
 
 def _host(location: str) -> str:
-    """Return where a redirect leads, without its path: it may hold what is no one else's to see."""
+    """Return where a redirect leads, without its path: it may contain private data."""
     try:
         host = urlsplit(location).hostname
     except ValueError:

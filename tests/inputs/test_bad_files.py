@@ -77,7 +77,7 @@ def test_rows_are_counted_as_a_spreadsheet_does_blank_lines_included():
 
 def test_an_unknown_and_a_missing_column_are_reported_with_what_is_known():
     message = told(lambda: prices(GOOD, header=HEADER.replace("room_id", "rooom_id").replace("party", "guests")))
-    assert "row 1, column rooom_id: it is unknown; did you mean room_id? Known are: property_id, market" in message
+    assert "row 1, column rooom_id: it is unknown; did you mean room_id? Known columns: property_id, market" in message
     assert "row 1, column party: the column is missing" in message
 
 
@@ -162,13 +162,13 @@ def test_what_is_not_utf_8_is_reported_with_its_row_and_column():
 
 
 @pytest.mark.parametrize("name", ["line_no", "refused"])
-def test_a_column_by_the_name_of_our_own_is_reported_as_unknown(name):
-    assert f"row 1, column {name}: it is unknown" in told(
+def test_a_column_with_a_reserved_name_is_reported(name):
+    assert f"row 1, column {name}: this name is reserved" in told(
         read, "property-map", f"branded_id,{name}\n1,2\n".encode(), "map.csv"
     )
     sink = io.BytesIO()
     pl.DataFrame({"branded_id": [1], "unbranded_id": [2], name: [3]}).write_parquet(sink)
-    assert f"row 1, column {name}: it is unknown" in told(read, MAP, sink.getvalue(), "map.parquet")
+    assert f"row 1, column {name}: this name is reserved" in told(read, MAP, sink.getvalue(), "map.parquet")
     assert f"row 1, column {name}" in told(read, "rates", RATES.replace("SEK", name).encode(), "rates.csv")
 
 

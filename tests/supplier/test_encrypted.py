@@ -207,7 +207,7 @@ def test_an_encrypted_address_at_a_port_of_clear_text_is_reported(wire, monkeypa
             async with wire.client("https://supplier.example" if is_proxy else address, attempts=1) as client:
                 with pytest.raises(SupplierUnreachable) as caught:
                     await client.ask(Operation.MULTI, b"{}")
-            assert f"the address of {address[8:]} says https, and its port answers in clear text" in str(caught.value)
+            assert f"the address of {address[8:]} says https, but its port answers in clear text" in str(caught.value)
             assert "hunter2" not in str(caught.value)
 
     asyncio.run(go())

@@ -3,7 +3,7 @@
 object_store  objects that are created once, by the SHA-256 of their bytes
 commit_log    versions of the lake, and who claims it
 copy          this machine's folder: what it is of the store, and commits from it
-copy_files    the files of that folder, and what is known of them
+copy_files    the files of that folder, and their last known state
 catch_up      how the folder becomes what the store says
 claim         a section of writing: its claim, signs of life and commits
 """

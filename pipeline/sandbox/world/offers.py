@@ -58,7 +58,7 @@ def sold_per_mille(lead_days: int) -> int:
 
 
 # How prices move between search and quote of one night, in permille of the products. Quoted on a later night, products
-# with a passing id (a quarter of them: see profiles) are all gone, and the others have the prices of that night.
+# with a temporary id (a quarter of them: see profiles) are all gone, and the others have the prices of that night.
 RAISED: Final = 30
 LOWERED: Final = 10
 GONE: Final = 10
@@ -124,7 +124,7 @@ class Offering:
     def quote(self, profile: Profile) -> PropertyOffers | int:
         """Return the one product asked for in each room stay, at its price now, or the code of a refusal.
 
-        A product id of another property, of another night (where the id is a passing one) or of nothing at all is
+        A product id of another property, of another night (if the id is temporary) or of nothing at all is
         answered like a product that is gone: 1023. The document names no other code for it.
         """
         refusal = self._refusal(profile)
@@ -178,7 +178,7 @@ class Offering:
             return None
         room = profile.rooms[number]
         slot = next((slot for slot in room.slots if slot.number == address.slot), None)
-        # A product with a passing id was never served under its lasting id.
+        # A product with a temporary id was never served under its permanent id.
         if slot is None or slot.passing is (address.night_tag is None):
             return None
         return room, slot

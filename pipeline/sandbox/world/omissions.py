@@ -1,4 +1,4 @@
-"""Missing and null: every response field is optional, so for some properties each one really is absent.
+"""Missing and null: every response field is optional, so each one is actually absent for some properties.
 
 A property chosen for it lacks two fields, each either left out or null. The chosen ones go through all
 fields in turn, so that a world of some thousand properties shows every field of every answer in both ways.

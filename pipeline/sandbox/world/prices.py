@@ -96,15 +96,15 @@ def guests_factor(children: int, guests: Guests) -> float:
 
 
 def long_stay_factor(profile: Profile, nights: int) -> float:
-    """Return the rebate for 3 and more, and for 7 and more nights."""
+    """Return the discount for stays of 3 nights or more, and of 7 or more."""
     return 1.0 if nights < 3 else profile.long_stay[0] if nights < 7 else profile.long_stay[1]
 
 
 def market_factor(profile: Profile, market: str) -> float:
     """Return the small difference between points of sale: at most 0.4 percent either way.
 
-    Properties with whole prices make none, as rounding would turn it into one of several percent; nor do those
-    whose fees are what differs.
+    Properties with whole prices have none, as rounding would turn it into several percent; nor do those that are
+    planted with a difference in fees.
     """
     is_even = profile.whole_prices or (profile.anomaly is not None and profile.anomaly.kind == planted.MARKET_FEES)
     return 1.0 if is_even else 1 + (mix(profile.salt, MARKET_NUMBER[market], 41) % 9 - 4) / 1000
@@ -158,7 +158,7 @@ def room_level(terms: Terms, room: Room, key: int, lead_days: int) -> RoomLevel:
     """Return level x lead step and the running promotion of a room; `key` stands for room and block of dates.
 
     A promoted epoch takes the lower of the two levels before it as its reference: that price has been charged.
-    Where what is planted is about one price against another, no other move may be in between.
+    If a plant compares two prices, no other move may come between them.
     """
     if terms.profile.anomaly is not None and terms.profile.anomaly.kind in _STEADY:
         return RoomLevel(1.0, None)
@@ -236,7 +236,7 @@ def _package_share(room: Room, terms: Terms) -> float:
 
 
 def _floor_share(room: Room, night: int) -> float:
-    """Return floor / total, 0.85 to 0.99; it moves about every 30 nights, on other nights than the total."""
+    """Return floor / total, 0.85 to 0.99; it moves about every 30 nights, on different nights from the total."""
     epoch = (night + room.salt % _FLOOR_PERIOD) // _FLOOR_PERIOD
     return (85 + mix(room.salt, epoch, 45) % 15) / 100
 

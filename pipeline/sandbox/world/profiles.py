@@ -48,7 +48,7 @@ class Room:
     stock: int
     absurd_stock: bool
     rate: float
-    """Against the property's nightly rate."""
+    """Relative to the property's nightly rate."""
     period: int
     """Nights between two moves of its price."""
     words: dict[str, Any]

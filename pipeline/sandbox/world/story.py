@@ -1,7 +1,7 @@
 """Anomalies that begin and end, counted back from a story's last night.
 
 A world with a story of 45 nights has nights 0 to 44; what lasts beyond its end never ends. Only properties
-with nothing else planted take part, so that the truth of a cell stays one thing.
+with nothing else planted take part, so that each cell has a single truth.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pipeline.sandbox.world.profiles import Profile
 
 _FOR_EVER: Final = -(10**9)
 _ALL_YEAR: Final = frozenset(range(1, 13))
-# An inverted ladder shows in other months: it is of those that lie in the second span of days, not in the first.
+# An inverted ladder shows in other months: those of the second span of days, not of the first.
 _NEAR, _FAR = range(1, 31), range(31, 61)
 
 
 class Chapter(NamedTuple):
     """One anomaly. `begins` and `ends` are nights before the last one, `ends` included.
 
-    `number` is that of the property in its world, None all that have nothing else planted.
+    `number` is that of the property in its world, None: all that have nothing else planted.
     """
 
     number: int | None
