@@ -18,10 +18,13 @@ from pipeline.night.aside import Aside
 from pipeline.night.night import Night
 from pipeline.night.nightly import run_night
 from pipeline.night.summary import NightSummary
+from pipeline.process.pandasless import keep_pandas_out
 
 
 def nightly(spec: Path | None, limit: int | None = None, markets: Sequence[str] | None = None) -> None:
     """Run a night and print its summary."""
+    # The process beside this one has pandas, for those who judge.
+    keep_pandas_out()
     settings = settings_with(spec, limit, markets)
     console = Terminal()
 
