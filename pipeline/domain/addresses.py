@@ -22,7 +22,7 @@ _CLEAR = frozenset({"http", "redis", "tcp"})
 def web_address(text: str) -> str:
     """Return an address of http or https in its one spelling.
 
-    Raises ValueError, without any password in it, if it is no such address or has a user, a query or a fragment.
+    Raises ValueError, without any password in it, if it is not such an address or has a user, a query or a fragment.
     """
     parsed = _parsed(text)
     if parsed.username is not None or parsed.password is not None:

@@ -144,10 +144,10 @@ def _error_codes() -> dict[int, ErrorCode]:
 ERROR_CODES = _error_codes()
 NO_AVAILABILITY_CODES = frozenset(c.code for c in ERROR_CODES.values() if c.kind is CodeKind.NO_AVAILABILITY)
 
-# Results of a cell, not mistakes of ours: a date that has passed since the plan was made (1014, 1015), a market or
+# Results of a cell, not our mistakes: a date that has passed since the plan was made (1014, 1015), a market or
 # currency that the supplier does not serve (1018, 1027).
 _RESULT_CODES = frozenset({1014, 1015, 1018, 1027})
-# The other validation codes answer a malformed request, which is a mistake of ours.
+# The other validation codes answer a malformed request, which is our mistake.
 SHAPE_CODES = frozenset(c.code for c in ERROR_CODES.values() if c.kind is CodeKind.VALIDATION) - _RESULT_CODES
 
 

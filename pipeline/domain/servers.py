@@ -46,7 +46,7 @@ def store_address(text: str) -> str:
 
 
 def place_of_store(address: str) -> str:
-    """Return the host and port, or the socket, of a store's address in its one spelling, which are no secret."""
+    """Return the host and port, or the socket, of a store's address in its one spelling, which are not secret."""
     parsed = urlsplit(address)
     return parsed.netloc.rpartition("@")[2] or parsed.path
 
@@ -70,7 +70,7 @@ class Mailbox:
 
 
 def mailbox_of(address: str) -> Mailbox:
-    """Return the parts of an address like FORM. Raises ValueError, which quotes no password, if it is no such address.
+    """Return the parts of an address like FORM. Raises ValueError, which quotes no password, for any other text.
 
     User and password are percent-encoded.
     """

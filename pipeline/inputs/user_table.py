@@ -43,7 +43,7 @@ def read_table(data: bytes, columns: Sequence[InputColumn], findings: Findings) 
 def csv_texts(data: bytes, findings: Findings) -> pl.DataFrame:
     """Return the cells of a CSV file as stripped texts, NULL where empty, with the row of each line.
 
-    Raises InputError if it is no CSV; lines with too many or too few cells are added to `findings`.
+    Raises InputError if it is not CSV; lines with too many or too few cells are added to `findings`.
     """
     text = _decoded(data, findings)
     try:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pipeline.lake.s3.parcels import Carrier
 
 
-# Text that is meant as an address, even with too few slashes: `s3:/bucket` is no folder.
+# Text that is meant as an address, even with too few slashes: `s3:/bucket` is not a folder.
 _ADDRESS: Final = re.compile(r"://|^[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 _LIST: Final = "nightaudit verify --deep"

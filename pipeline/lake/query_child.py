@@ -95,7 +95,7 @@ def parts_of(
         # DuckDB's intervals reach further than Python's.
         yield REFUSED, f"The query returns a value that is out of range: {error}", "Cast that column to VARCHAR."
     except Exception:
-        # A mistake of ours; the output of the process is not shown otherwise.
+        # Our own mistake; the output of the process is not shown otherwise.
         yield UNFORESEEN, traceback.format_exc(), ""
 
 

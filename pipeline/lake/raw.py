@@ -219,7 +219,7 @@ def read_manifest(lake: Lake, sweep_id: str) -> Manifest:
 def drop_sweep(lake: Lake, sweep_id: str) -> None:
     """Remove a sweep that has landed nothing; nothing refers to it."""
     lake.remove(lake.manifest_path(sweep_id))
-    # Without its manifest it is no sweep, so a crash here leaves just an empty folder.
+    # Without its manifest it is not a sweep, so a crash here leaves just an empty folder.
     lake.remove_folder(lake.raw_folder(sweep_id))
 
 

@@ -66,7 +66,7 @@ def _first(end: int) -> bytes:
 
 
 def _end_of(first: bytes) -> int | None:
-    """Return the number in a first line; None: it is no such line, or unreadable."""
+    """Return the number in a first line; None: it is not such a line, or is unreadable."""
     crc, _, said = first.rstrip(b"\n").partition(b" ")
     kind, _, end = said.rpartition(b" ")
     is_one = kind == f"0 {_END}".encode() and crc == b"%08x" % zlib.crc32(said) and end.isdigit()

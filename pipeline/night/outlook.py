@@ -46,7 +46,7 @@ def timed(
     try:
         lake.put(f"{_FOLDER}/{manifest.sweep_id}/{step}.json", msgspec.json.encode(took))
     except LakeError as error:
-        # The step itself is done; a missing estimate is no failure.
+        # The step itself is done; a missing estimate is not a failure.
         logger.warning("The duration of %s was not recorded: %s", step, error.message)
 
 

@@ -121,7 +121,7 @@ async def collect(night: Night) -> SweepProgress:
 
 
 def _make_way(lake: Lake, supplier: str) -> None:
-    """Check that a sweep of `supplier` may follow those of this lake, as prices of two suppliers are no series.
+    """Check that a sweep of `supplier` may follow those of this lake, as prices of two suppliers do not form a series.
 
     Sweeps without any answer, such as those with a mistyped address, are ignored, and removed if nothing has landed and
     they have not ended. Raises InputError, and removes nothing, if the latest other sweep used another supplier.

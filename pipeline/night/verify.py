@@ -256,7 +256,7 @@ class _Look:
         except LakeFull:
             raise
         except (duckdb.Error, pa.ArrowException, OSError, NightauditError):
-            # An unreadable file is damage of its own.
+            # An unreadable file is reported separately.
             return
         for table, how in differing.items():
             self._found(self._lake.table_root(table) / manifest.sweep_id, how)

@@ -66,7 +66,7 @@ def _tables(lake: Lake, entries: Sequence[LedgerEntry]) -> Iterator[tuple[str, s
     try:
         rows = sweep_rows(lake)
     except CorruptObject:
-        # An unreadable file is damage of its own.
+        # An unreadable file is reported separately.
         rows = {}
     loaded = {sweep_id: row for sweep_id, row in rows.items() if not is_retired(lake, sweep_id)}
     with_offers = [sweep_id for sweep_id, row in loaded.items() if row["offers"]]
@@ -90,7 +90,7 @@ def _steps_of(lake: Lake, entry: LedgerEntry) -> frozenset[str]:
     try:
         return done_steps(lake, entry.sweep_id) or frozenset()
     except CorruptObject:
-        # An unreadable record is damage of its own.
+        # An unreadable record is reported separately.
         return frozenset()
 
 
@@ -106,7 +106,7 @@ def _known_content(lake: Lake) -> list[str]:
                 if session.execute(f"SELECT 1 FROM state.{state.name} LIMIT 1").fetchone()  # noqa: S608 - our own names
             ]
     except (NightauditError, duckdb.Error):
-        # An unreadable one is damage of its own; another version keeps its state elsewhere.
+        # An unreadable one is reported separately; another version keeps its state elsewhere.
         return []
 
 
@@ -115,7 +115,7 @@ def _children(files: Sequence[Path], parent: str) -> Iterator[tuple[str, str]]:
         try:
             held = [pq.read_table(file, columns=[column])[column] for file in files]
         except (pa.ArrowException, OSError):
-            # An unreadable file is damage of its own.
+            # An unreadable file is reported separately.
             return
         if any(pc.any(pc.not_equal(each, 0)).as_py() for each in held):
             yield tables[parent == QUOTE_OFFER.name], f"lake.{parent} has rows of it ({column})"

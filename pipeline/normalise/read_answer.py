@@ -82,7 +82,7 @@ def read_answer(body: bytes, operation: Operation, asked: frozenset[int], intern
 
 
 class _Unexpected(ValueError):
-    """A property without an id, not requested or listed twice; a repeated field; something that may be no product."""
+    """A property without an id, not requested or listed twice; a repeated field; a part that may not be a product."""
 
 
 def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:

@@ -55,7 +55,7 @@ def names_error(value: object) -> bool:
 
 
 def check_product(value: dict[str, Any], product: wire.Product, kind: type[msgspec.Struct]) -> None:
-    """Raise Unfit if an object is no product. One with a price is a product, whatever else it holds."""
+    """Raise Unfit if an object is not a product. One with a price is a product, whatever else it holds."""
     if product.charges is not None and product.charges.total is not None:
         return
     if all(value.get(name) in (None, {}, []) for name in fields_of(kind)):
@@ -64,7 +64,7 @@ def check_product(value: dict[str, Any], product: wire.Product, kind: type[msgsp
 
 
 def check_room(value: dict[str, Any], products: Collection[object], kind: type[msgspec.Struct]) -> None:
-    """Raise Unfit if an object without products is no room stay either; rooms may have nothing on sale."""
+    """Raise Unfit if an object without products is not a room stay either; rooms may have nothing on sale."""
     if products:
         return
     if not value.keys() & fields_of(kind).keys():

@@ -96,7 +96,7 @@ class SegmentRows:
         self._cells.add(position, own, verdicts(self._operation, reading, own), counts)
         offers = sum(reading.returned.values())
         failure = reading.doubt
-        # A part without an id is no refusal once the properties it may belong to were requested again.
+        # A part without an id is not a refusal once the properties it may belong to were requested again.
         refusals = [each for each in reading.refusals if not (asked_again and is_nameless(each))]
         self._add_search(
             record,

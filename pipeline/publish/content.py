@@ -43,7 +43,7 @@ def add_content(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -
 def forget_working_files(lake: Lake, sweep_id: str) -> None:
     """Drop the content of a published sweep beyond its changes. A rebuild recomputes it from raw.
 
-    These two folders are no Delta tables, so they go with their last files.
+    These two folders are not Delta tables, so they go with their last files.
     """
     for name in WORKING_TABLES:
         lake.remove_folder(f"{lake.tables_folder}/{name}/{sweep_id}")

@@ -156,7 +156,7 @@ def _outcome(
         room is not None and room.product is not None and room.product.product_id not in {None, asked.product_id}
         for asked, room in zip(offer.rooms, rooms, strict=True)
     )
-    # Rooms of different types are not sold together (error 1026): their sum would be no real price.
+    # Rooms of different types are not sold together (error 1026): their sum would not be a real price.
     room_ids = {room.room_id for room in rooms if room is not None and room.room_id is not None}
     if is_other or len(room_ids) > 1 or total is None or currency != offer.currency:
         return QuoteOutcome.NOT_COMPARABLE

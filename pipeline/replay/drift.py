@@ -2,7 +2,7 @@
 
 One pass over the raw zone, with one shard in memory at a time. Answers repeat a few shapes a hundred thousand times, so
 objects are only counted by shape (their fields and the kinds of their values), and the few distinct shapes are compared
-with the document at the end. Every field is optional, so a missing one is no mistake, but its share shows a change.
+with the document at the end. Every field is optional, so a missing one is not a mistake, but its share shows a change.
 """
 
 from __future__ import annotations

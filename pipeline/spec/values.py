@@ -123,7 +123,7 @@ def _date(value: object) -> date:
 def check_in_problem(check_in: date, snapshot_date: date) -> str:
     """Return why `check_in` cannot be requested on `snapshot_date`, or an empty text.
 
-    A date that has passed is no mistake: a spec is used night after night, and its dates pass one by one.
+    A date that has passed is not a mistake: a spec is used night after night, and its dates pass one by one.
     """
     if check_in > snapshot_date + timedelta(days=MAX_LEAD_DAYS):
         return f"{check_in} is more than {MAX_LEAD_DAYS} days after the snapshot date {snapshot_date}"

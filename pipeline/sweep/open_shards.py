@@ -41,7 +41,7 @@ class OpenShards:
         self._open: list[OpenShard] = []
         # Complete, but ended among failures that may mean that the supplier is down: then they are requested again.
         self._held: list[OpenShard] = []
-        # Held until the failures turned out to be no outage: these land next.
+        # Held until the failures turned out not to be an outage: these land next.
         self._cleared: deque[OpenShard] = deque()
         self._has_left = asyncio.Event()
 

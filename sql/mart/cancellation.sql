@@ -41,7 +41,7 @@ SELECT
     offer.total,
     offer.refundability,
     offer.free_cancel_hours,
-    -- A window of more than a hundred years means "at any time", which is no deadline.
+    -- A window of more than a hundred years means "at any time", which is not a deadline.
     coalesce(
         offer.free_cancel_until,
         offer.check_in_at - to_hours(CASE WHEN offer.free_cancel_hours <= 1000000 THEN offer.free_cancel_hours END)

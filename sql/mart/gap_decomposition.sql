@@ -147,7 +147,7 @@ walked AS (
             WHEN apart.reference_promotion_key = 0 THEN 0
         END AS taken_off_there
     FROM apart
-    -- NULL is no step. A condition on one side alone would make DuckDB 1.5 compare every row with every other one.
+    -- NULL is not a step. A condition on one side alone would make DuckDB 1.5 compare every row with every other one.
     LEFT JOIN offer_there AS policy_step
         ON
             policy_step.source = apart.source

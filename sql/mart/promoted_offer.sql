@@ -4,7 +4,7 @@
 -- depth_pct: 100 x (1 - total / pre_promo_total), in percent of the price before promotions.
 -- promotion_kinds: Distinct kinds of the promotions named, separated by commas; `none named`: none, or without a kind.
 -- is_free_night_like: Whether depth_pct is whole nights of the stay, within rounding.
--- Promotions with only value adds are left out: they are no discount.
+-- Promotions with only value adds are left out: they are not discounts.
 SELECT
     latest.source,
     latest.offer_key,

@@ -37,7 +37,7 @@ WITH counted AS (
     FROM (
         SELECT *
         FROM state.price_change
-        -- The start or end of a promotion is no movement of the market, but there may be nothing else to go by.
+        -- The start or end of a promotion is not a movement of the market, but there may be nothing else to go by.
         QUALIFY is_plain = bool_or(is_plain) OVER (PARTITION BY sweep_id, source, market, product_type)
     ) AS change
 ),

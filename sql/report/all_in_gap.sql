@@ -7,7 +7,7 @@
 -- reference_all_in: reference_answered in currency, at the rate that makes the totals equal, not a reference rate.
 -- A rate that has moved must not look like a fee: at the reference rate, totals meet if they do at any rate of the last
 -- eight days, and fees must differ at all of them. Otherwise totals that meet by chance would turn fees that follow the
--- price into a gap. If the reference market's total deviates from most markets, its fees are no standard either.
+-- price into a gap. If the reference market's total deviates from most markets, its fees are no valid reference.
 WITH equal AS (
     SELECT
         pair.*,

@@ -1,7 +1,7 @@
 -- One row per source, property, market and pair of currencies whose prices are consistently above or below the rate.
 -- The prices are of one market answered in both currencies, or of a market and the reference market in another one, if
 -- they differ at all rates of eight days but not of 31: the supplier has then not followed the rate for a week.
--- Prices on both sides are no mark-up: a supplier that adds 8% to prices in whole units produces such a scatter.
+-- Prices on both sides are not a mark-up: a supplier that adds 8% to prices in whole units produces such a scatter.
 -- size_pct: Mark-up of the offer with the largest price, in percent of its price at the reference rate; < 0: cheaper.
 -- amount: total - base_converted of that offer, in currency; > 0: dearer than at the reference rate.
 -- pairs: Number of offers answered in both currencies, or compared with the reference market at the reference rate.

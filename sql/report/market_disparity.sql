@@ -282,7 +282,7 @@ measured AS (
             AND middle.reference_offer_key = stood.reference_offer_key
             AND middle.currency = stood.currency
             AND stood.currency_basis = 'reference_rate'
-            -- A market that deviates in the other direction is no standard.
+            -- A market that deviates in the other direction is not a valid reference.
             AND NOT (middle.offer.is_apart AND sign(middle.offer.gap) <> sign(stood.gap))
     WHERE NOT (stood.is_reference_apart AND stood.is_of_most)
 ),

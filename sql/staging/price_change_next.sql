@@ -52,7 +52,7 @@ pair AS (
     WHERE
         seen_again.total > 0
         AND seen_again.total_before > 0
-        -- A dearer product of the key may represent an unreadable one: that is no change of price.
+        -- A dearer product of the key may represent an unreadable one: that is not a change of price.
         AND (seen_again.source = 'multi' OR seen_again.is_whole)
 )
 

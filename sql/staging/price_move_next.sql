@@ -13,7 +13,7 @@ WITH pair AS (
             WHEN
                 observed.before.is_offered
                 AND observed.before.total > 0
-                -- A dearer product of the key may represent an unreadable one: that is no change of price.
+                -- A dearer product of the key may represent an unreadable one: that is not a change of price.
                 AND (observed.source = 'multi' OR (observed.is_whole AND observed.before.is_whole))
                 THEN observed.before.total
         END AS total_before,

@@ -1,4 +1,4 @@
--- One row per room whose content this sweep changes. A value that an answer does not state stays as it was.
+-- One row per room whose content this sweep changes. A value that an answer does not state stays unchanged.
 WITH observed AS (
     SELECT
         property_id,

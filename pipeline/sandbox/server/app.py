@@ -37,7 +37,7 @@ class SandboxApp:
     """The supplier as an ASGI application.
 
     `reset` closes a client's connection abruptly (False if it cannot); `control` answers below `/sandbox/`. Both are
-    handed in, as only the network edge knows sockets and control is no part of the contract.
+    handed in, as only the network edge knows sockets and control is not part of the contract.
     """
 
     def __init__(
