@@ -1,8 +1,9 @@
 """Where parallel work runs: in processes of this machine, or on the workers of a Dask cluster.
 
-A task is one of our functions, called with addresses in the lake. If a worker is lost, its tasks run again on another one
-and write the same files. So every worker must run the same code and libraries, and see the same lake under the same
-path unless a carrier brings it the files. Workers are checked before they get work, and by each task, as some join late.
+A task is one of our functions, called with addresses in the lake. If a worker is lost, its tasks run again on another
+one and write the same files. So every worker must run the same code and libraries, and see the same lake under the
+same path unless a carrier brings it the files. Workers are checked before they get work, and by each task, as some
+join late.
 """
 
 from __future__ import annotations
