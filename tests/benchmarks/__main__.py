@@ -1,8 +1,8 @@
 """`make bench`, or `PYTHONPATH=tests python -m benchmarks [PART …] [--tiny] [--into FOLDER] [--readme]`.
 
 Parts that are measured again replace their last results in the folder; the others stay. `--readme` measures nothing: it
-keeps the folder's results as `results.json` beside this module, writes the table of `README.md` there, and
-refuses those of `--tiny`, which say nothing about speed.
+takes the folder's results into `results.json` beside this module, where parts that were not measured keep their last
+results, and writes the table of `README.md` there. It refuses results of `--tiny`, which say nothing about speed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import json
 import os
 import platform
 import runpy
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -120,17 +119,31 @@ def main() -> None:
 
 
 def keep(folder: Path) -> None:
-    """Take the results into README.md. Raises ValueError where a part is missing or was not measured at full size."""
-    parts = json.loads((folder / "bench.json").read_text(encoding="utf-8"))["parts"]
-    if small := [name for name, part in parts.items() if part.get("size") != Size(is_tiny=False).name]:
+    """Take the results into README.md. Raises ValueError if they say too little; see `merged`."""
+    said = merged(folder, KEPT)
+    (KEPT / "results.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    from benchmarks.picture import draw
+
+    draw([point for part in said["parts"].values() for point in part["points"]], KEPT / "results.svg")
+    runpy.run_path(str(KEPT.parent / "docs" / "test_readme.py"), run_name="__main__")
+
+
+def merged(folder: Path, kept: Path) -> dict[str, Any]:
+    """Return the results of a folder, and the kept ones of parts that were not measured again.
+
+    Raises ValueError if a part is missing from both, was not measured at full size or says nothing of a target.
+    """
+    measured = json.loads((folder / "bench.json").read_text(encoding="utf-8"))
+    if small := [name for name, part in measured["parts"].items() if part.get("size") != Size(is_tiny=False).name]:
         raise ValueError(f"not measured at full size: {', '.join(small)}; measure them again without --tiny")
+    last = kept / "results.json"
+    parts = json.loads(last.read_text(encoding="utf-8"))["parts"] if last.exists() else {}
+    parts |= measured["parts"]
     if missing := [name for name in PARTS if name not in parts]:
         raise ValueError(f"not measured: {', '.join(missing)}; the table would be silent about them")
     if not any("look-up" in row["what"] and row["reach"] for row in parts["queries"]["rows"]):
         raise ValueError("queries were not held against a whole history; see NIGHTAUDIT_BENCH_HISTORY in README.md")
-    shutil.copyfile(folder / "bench.json", KEPT / "results.json")
-    shutil.copyfile(folder / "bench.svg", KEPT / "results.svg")
-    runpy.run_path(str(KEPT.parent / "docs" / "test_readme.py"), run_name="__main__")
+    return {"machine": measured["machine"], "parts": {name: parts[name] for name in PARTS}}
 
 
 if __name__ == "__main__":

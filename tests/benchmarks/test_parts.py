@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.__main__ import PARTS, keep
+from benchmarks.__main__ import PARTS, merged
 
 # Runs parts of the benchmark, small.
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ def test_a_part_of_the_benchmark_runs(part, tmp_path):
     found = json.loads((tmp_path / "bench.json").read_text())["parts"][part]
     assert found["rows"] or found["skipped"]
     with pytest.raises(ValueError, match=f"full size: {part}"):
-        keep(tmp_path)
+        merged(tmp_path, tmp_path)
 
 
 def test_the_readme_takes_no_results_that_are_silent_about_a_target(tmp_path):
@@ -34,4 +34,17 @@ def test_the_readme_takes_no_results_that_are_silent_about_a_target(tmp_path):
     for parts, why in (({"start": whole["start"]}, "not measured: normalise"), (whole, "whole history")):
         (tmp_path / "bench.json").write_text(json.dumps({"parts": parts}))
         with pytest.raises(ValueError, match=why):
-            keep(tmp_path)
+            merged(tmp_path, tmp_path)
+
+
+def test_parts_that_are_not_measured_again_keep_their_last_results(tmp_path):
+    def results(parts, commit):
+        rows = [{"what": "look-up: all", "reach": "<= 50"}]
+        return json.dumps(
+            {"machine": {}, "parts": {part: {"size": "full", "commit": commit, "rows": rows} for part in parts}}
+        )
+
+    (tmp_path / "results.json").write_text(results(PARTS, "first"))
+    (tmp_path / "bench.json").write_text(results(["start"], "second"))
+    said = {part: found["commit"] for part, found in merged(tmp_path, tmp_path)["parts"].items()}
+    assert said == {part: "second" if part == "start" else "first" for part in PARTS}

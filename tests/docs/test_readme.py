@@ -81,7 +81,7 @@ def speed_table() -> str:
     for name, part in kept["parts"].items():
         load = " to ".join(f"{each:g}" for each in part["load"])
         of = f", commit {part['commit']}" if part.get("commit") else ""
-        lines.append(f"| **`{name}`**, {part['seconds']} s at a load of {load}{of} | | | | |")
+        lines.append(f"| **`{name}`**, {part['day']}, {part['seconds']} s at a load of {load}{of} | | | | |")
         lines += [f"| skipped: {left_out} | | | | |" for left_out in part["skipped"]]
         rows = part["rows"]
         quick = [row for row in rows if row["what"].startswith("report.") and row["reached"] is not False]

@@ -2,11 +2,14 @@
 
 Only nights that tell of growth are published one by one: the first twelve, five in the middle and the last five. Those
 between are entered in the ledger, and the last of them is published with all of them, which is not counted.
+`BENCH_LARGE=1` adds the 365 nights of a year, of few properties.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -31,34 +34,12 @@ def measure(size: Size, folder: Path) -> Result:
     lake = Lake(str(folder / "nights"))
     offers = load_nights(lake, world)
     middle, last = world.nights // 2, world.nights
-    # Single nights scatter: what a night costs is the median of five.
-    fives = {
-        "night 5": range(2, 7),
-        f"night {middle}": range(middle - 5, middle),
-        f"night {last}": range(last - 5, last),
-    }
-    singly = {*range(min(12, last)), *(night for five in fives.values() for night in five)}
-    cpu_s: dict[int, float] = {}
-    for night in range(last):
-        if night in singly:
-            cpu_s[night] = _published(lake, world, night).cpu_s
-        elif night + 1 in singly:
-            _published(lake, world, night)
-        else:
-            enter(lake, LedgerEntry(world.sweep_id(night), world.started_at(night), _after(world, night), "passed"))
+    fives = {"night 5": _five(7), f"night {middle}": _five(middle), f"night {last}": _five(last)}
+    cpu_s = _publish_singly(lake, world, {*range(min(12, last)), *(night for five in fives.values() for night in five)})
     for night, cost in cpu_s.items():
         result.points.append({"curve": "CPU to publish a night, s", "who": "publish", "x": night + 1, "y": cost})
-    first, half, late = ([cpu_s[night] for night in five] for five in fives.values())
-    note = "CPU s: " + ", ".join(
-        f"{name} {statistics.median(cost):.2f}" for name, cost in zip(fives, (first, half, late), strict=True)
-    )
-    for against, early, most in (("night 5", first, 1.2), (f"night {middle}", half, None)):
-        value = statistics.median(late) / statistics.median(early)
-        # The extremes of any two of them: wider than rounds would be.
-        low, high = min(late) / max(early), max(late) / min(early)
-        what = f"publishing night {last} against {against}, CPU"
-        reach, reached = ("", None) if most is None else (f"<= {most:g}", value <= most)
-        result.rows.append(Row(PART, what, value, "x", low, high, reach, reached, note))
+    result.rows += _growth(cpu_s, fives, {"night 5": 1.2, f"night {middle}": None})
+    late = [cpu_s[night] for night in fives[f"night {last}"]]
     result.rows.append(Row(PART, "publishing a night, CPU an offer", 1e6 * statistics.median(late) / offers[-1], "us"))
     nights = range(min(30, world.nights))
     seen = sum(offers[night] for night in nights)
@@ -79,7 +60,55 @@ def measure(size: Size, folder: Path) -> Result:
     ]
     published = lake.published_file.stat().st_size / sum(offers)
     result.rows.append(Row(PART, f"published file, after {world.nights} nights", published, "bytes an observation"))
+    if os.environ.get("BENCH_LARGE") == "1":
+        result.rows += _year(folder / "year")
+    else:
+        result.skipped.append("the 365 nights of a year (BENCH_LARGE=1 adds them)")
     return result
+
+
+def _year(folder: Path) -> Sequence[Row]:
+    """Return how the last night of a year compares with those of its first month."""
+    world, lake = World(3, 365), Lake(str(folder))
+    load_nights(lake, world)
+    fives = {"night 30": _five(30), "night 365": _five(365)}
+    cpu_s = _publish_singly(lake, world, {night for five in fives.values() for night in five})
+    return _growth(cpu_s, fives, {"night 30": 1.2})
+
+
+def _five(last: int) -> range:
+    """Return the five nights up to one: single nights scatter, so a night costs what their median costs."""
+    return range(last - 5, last)
+
+
+def _publish_singly(lake: Lake, world: World, singly: Iterable[int]) -> Mapping[int, float]:
+    """Publish all nights, `singly` those whose CPU seconds are returned, and the others at once in between."""
+    cpu_s: dict[int, float] = {}
+    for night in range(world.nights):
+        if night in singly:
+            cpu_s[night] = _published(lake, world, night).cpu_s
+        elif night + 1 in singly:
+            _published(lake, world, night)
+        else:
+            enter(lake, LedgerEntry(world.sweep_id(night), world.started_at(night), _after(world, night), "passed"))
+    return cpu_s
+
+
+def _growth(cpu_s: Mapping[int, float], fives: Mapping[str, range], most: Mapping[str, float | None]) -> Sequence[Row]:
+    """Return rows that compare the last of some nights with earlier ones, by the CPU seconds of each."""
+    costs = {name: [cpu_s[night] for night in five] for name, five in fives.items()}
+    (last, late) = list(costs.items())[-1]
+    note = "CPU s: " + ", ".join(f"{name} {statistics.median(cost):.2f}" for name, cost in costs.items())
+    rows = []
+    for against, limit in most.items():
+        early = costs[against]
+        value = statistics.median(late) / statistics.median(early)
+        # The extremes of any two of them: wider than rounds would be.
+        low, high = min(late) / max(early), max(late) / min(early)
+        reach, reached = ("", None) if limit is None else (f"<= {limit:g}", value <= limit)
+        what = f"publishing {last} against {against}, CPU"
+        rows.append(Row(PART, what, value, "x", low, high, reach, reached, note))
+    return rows
 
 
 def _published(lake: Lake, world: World, night: int) -> Cost:
