@@ -75,6 +75,14 @@ def is_in_the_clear(address: str) -> bool:
     return parsed.scheme in _CLEAR and not is_loopback(parsed.hostname or "")
 
 
+def is_host(host: str) -> bool:
+    """Whether a host can be looked up: the labels of a name have 1 to 63 characters."""
+    try:
+        return bool(host.encode("idna"))
+    except UnicodeError:
+        return False
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine."""
     try:
@@ -107,7 +115,7 @@ def _parsed(text: str) -> AnyHttpUrl:
         parsed = None if is_odd or "://" not in stripped else AnyHttpUrl(stripped)
     except ValidationError:
         parsed = None
-    if parsed is None or not (parsed.host or "").strip("."):
+    if parsed is None or not is_host((parsed.host or "").strip(".")):
         named = repr(text) if "@" not in text else "what is given"
         raise ValueError(f"{named} is not an address like https://api.example.com")
     if (parsed.host or "").endswith("."):

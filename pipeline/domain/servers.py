@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
 
-from pipeline.domain.addresses import is_encrypted
+from pipeline.domain.addresses import is_encrypted, is_host
 
 _STORE_SCHEMES = frozenset({"redis", "rediss", "unix"})
 # The store's client reads every connection argument from the query, including the host and whether TLS is verified.
@@ -32,7 +32,8 @@ def store_address(text: str) -> str:
     is_socket = parsed.scheme == "unix"
     number = parsed.path.strip("/")
     is_place = parsed.path.startswith("/") and len(parsed.path) > 1 if is_socket else not number or number.isdecimal()
-    if parsed.scheme not in _STORE_SCHEMES or is_socket == bool(host) or not is_place or parsed.fragment:
+    is_named = not host if is_socket else is_host(host)
+    if parsed.scheme not in _STORE_SCHEMES or not is_named or not is_place or parsed.fragment:
         raise ValueError(msg)
     if {name for name, _ in query} - _STORE_QUERY:
         raise ValueError(
@@ -81,7 +82,8 @@ def mailbox_of(address: str) -> Mailbox:
     except ValueError:
         raise _not_an_address() from None
     to = tuple(each.strip() for part in said.pop("to", []) for each in part.split(",") if each.strip())
-    is_known = parsed.scheme in _MAIL_PORTS and parsed.hostname and parsed.path in ("", "/") and not parsed.fragment
+    is_plain = parsed.path in ("", "/") and not parsed.fragment
+    is_known = parsed.scheme in _MAIL_PORTS and is_host(parsed.hostname or "") and is_plain
     if said or not is_known or not to or not all(map(_is_mail_address, (sender, *to))):
         raise _not_an_address()
     return Mailbox(
@@ -131,7 +133,7 @@ def cluster_address(text: str) -> str:
         host, port = (parsed.hostname or "").rstrip("."), parsed.port
     except ValueError:
         raise ValueError(msg) from None
-    is_whole = parsed.scheme in _CLUSTER_SCHEMES and host and port is not None and "@" not in parsed.netloc
+    is_whole = parsed.scheme in _CLUSTER_SCHEMES and is_host(host) and port is not None and "@" not in parsed.netloc
     if not is_whole or parsed.path.strip("/") or parsed.query or parsed.fragment or not stripped.isprintable():
         raise ValueError(msg)
     return f"{parsed.scheme}://{f'[{host}]' if ':' in host else host}:{port}"

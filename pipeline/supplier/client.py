@@ -34,7 +34,7 @@ from pipeline.supplier.shared_pace import SharedPacer
 
 # Redirects that one request follows: 307 and 308, within the supplier's origin.
 _MOST_REDIRECTS = 5
-_CIRCLE = "HTTP {}, endless redirects; gave up after {} addresses"
+_CIRCLE = "HTTP {}, endless redirects; addresses requested: {}"
 _KEEPING_REDIRECTS = frozenset({httpx.codes.TEMPORARY_REDIRECT, httpx.codes.PERMANENT_REDIRECT})
 
 _TOKEN_BYTES = 64 * 1024
@@ -314,7 +314,8 @@ def _within_origin(url: httpx.URL, location: str) -> httpx.URL | None:
         target = url.join(location)
     except (httpx.InvalidURL, ValueError):
         return None
-    is_same = (target.scheme, target.host, target.port) == (url.scheme, url.host, url.port)
+    # As they are written: a host that cannot be shown in its own letters is another one, and no error.
+    is_same = (target.raw_scheme, target.raw_host, target.port) == (url.raw_scheme, url.raw_host, url.port)
     return target.copy_with(fragment=None) if location and is_same and target.userinfo == url.userinfo else None
 
 

@@ -14,7 +14,7 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 from httpx_aiohttp.transport import AiohttpResponseStream
 
-from pipeline.domain.addresses import is_loopback, proxy_address
+from pipeline.domain.addresses import is_host, is_loopback, proxy_address
 from pipeline.domain.errors import SettingsError
 from pipeline.supplier.pacer import Slot
 
@@ -100,12 +100,13 @@ def proxy_for(address: str) -> str | None:
     Raises SettingsError if that proxy cannot be used.
     """
     url = httpx.URL(address)
-    if is_loopback(url.host) or urllib.request.proxy_bypass(url.host):
+    host = url.raw_host.decode("ascii")
+    if is_loopback(host) or urllib.request.proxy_bypass(host):
         return None
     proxies = urllib.request.getproxies()
     name = next((name for name in (url.scheme, "all") if proxies.get(name)), None)
     port = url.port or _DEFAULT_PORTS.get(url.scheme)
-    if name is None or is_excepted(url.host, port, proxies.get("no", "")):
+    if name is None or is_excepted(host, port, proxies.get("no", "")):
         return None
     try:
         return proxy_address(proxies[name], f"{name}_proxy")
@@ -134,4 +135,7 @@ def _excepts(entry: str, host: str, port: int | None) -> bool:
         return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
     except ValueError:
         domain = entry.removeprefix("*").strip(".")
-        return bool(domain) and (host == domain or host.endswith(f".{domain}"))
+        if not is_host(domain):
+            return False
+        domain = domain.encode("idna").decode()
+        return host == domain or host.endswith(f".{domain}")

@@ -134,7 +134,7 @@ def test_a_server_that_is_not_there_or_has_no_time_is_reported():
     "address",
     ["https://hotel.example/hook", "smtp://hotel.example", "smtp://hotel.example/?from=a@b.example", f"smtp:///?{TO}",
      "smtp://hotel.example/?from=a@b.example&to=nobody", "smtp://hotel.example/?from=a@b.example&to=c@d.example&bcc=e@f.example",
-     "smtp://hotel.example:hidden/?from=a@b.example&to=c@d.example", f"smtp://hotel.example/path?{TO}",
+     "smtp://hotel.example:hidden/?from=a@b.example&to=c@d.example", f"smtp://hotel.example/path?{TO}", f"smtp://hotel..example/?{TO}",
      "smtp://hotel.example/?from=a@b.example&to=c@d.example%0ADATA"],
 )  # fmt: skip
 def test_an_address_that_is_none_is_reported_with_the_form(address):

@@ -235,7 +235,7 @@ def test_a_redirect_within_the_origin_is_followed_with_token_and_body(wire, stat
 @pytest.mark.parametrize(
     "location",
     ["{trap}/steal?x=1", "//127.0.0.1:1/steal", "https://127.0.0.1/steal", "http://localhost:{port}/v1/steal",
-     "http://user:word@127.0.0.1:{port}/steal", "//[", ""],
+     "http://user:word@127.0.0.1:{port}/steal", "//[", "http://xn--/steal", "http://xn--ls8h.example/steal", ""],
 )  # fmt: skip
 @pytest.mark.parametrize("status", [307, 308])
 def test_a_redirect_to_another_origin_is_never_followed(wire, status, location):

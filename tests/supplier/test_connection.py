@@ -7,6 +7,7 @@ import asyncio
 import aiohttp
 import pytest
 
+from pipeline.domain.addresses import web_address
 from pipeline.domain.errors import SettingsError
 from pipeline.supplier.connection import PooledTransport, proxy_for
 
@@ -60,6 +61,8 @@ def test_this_machine_and_named_exceptions_are_reached_without_it(environment, h
         ("[fd00::7]:8443", "[fd00::7]", False),
         ("", "supplier.example", False),
         (",, ,", "supplier.example", False),
+        ("münchen.example", "xn--mnchen-3ya.example", True),
+        ("münchen.example", "api.münchen.example", True),
     ],
 )
 def test_exceptions_are_hosts_domains_and_networks_with_or_without_a_port(
@@ -78,6 +81,7 @@ def test_exceptions_are_hosts_domains_and_networks_with_or_without_a_port(
         ("SOCKS5H://u:hunter2@proxy.example", "https_proxy speaks 'socks5h'"),
         ("http://", "https_proxy is not an address"),
         ("http://u:hunter2@pro xy", "https_proxy is not an address"),
+        ("http://u:hunter2@proxy..example", "https_proxy is not an address"),
     ],
 )
 def test_a_proxy_that_cannot_be_used_is_named_and_its_password_is_not(environment, proxy, said):
@@ -85,6 +89,12 @@ def test_a_proxy_that_cannot_be_used_is_named_and_its_password_is_not(environmen
     with pytest.raises(SettingsError, match=said) as caught:
         proxy_for("https://supplier.example")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["xn--ls8h.example", "münchen.example", "a_b.example", "[::1]"])
+def test_a_host_of_any_characters_has_its_proxy(environment, host):
+    environment.setenv("https_proxy", "http://proxy.example:3128")
+    assert proxy_for(web_address(f"https://{host}")) == (None if "::" in host else "http://proxy.example:3128")
 
 
 def test_a_proxy_is_used_in_its_one_spelling(environment):

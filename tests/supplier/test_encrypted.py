@@ -47,6 +47,8 @@ REFUSED = [
     "https://127.0.0.1:{port}/?",
     "https://127.0.0.1:{port}#x",
     "https://.:{port}",
+    "https://127.0.0.1..example:{port}",
+    f"https://{'a' * 64}.example:{{port}}",
     "//127.0.0.1:{port}",
     "127.0.0.1:{port}",
     "httpss://127.0.0.1:{port}",
@@ -165,6 +167,7 @@ def test_a_rate_store_on_this_machine_or_behind_tls_needs_none(address):
     "address",
     ["store.example:6379", "http://store.example", "redis://", "redis:///0", "redis:///0?host=store.example",
      "redis://localhost?host=store.example", "redis://localhost:99999", "redis://localhost/x", "redis://local host",
+     "redis://local..host",
      "rediss://store.example?ssl_cert_reqs=none", "rediss://store.example?ssl_check_hostname=false", "unix://",
      "unix://store.example"],
 )  # fmt: skip
