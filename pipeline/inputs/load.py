@@ -100,12 +100,12 @@ def load(lake: Lake, kind_name: str, file: Path, now: datetime) -> Loaded:
     """
     kind = _kind(kind_name)
     data = _bytes_of(kind, file)
-    replay(lake, kind)
+    finished = replay(lake, kind)
     sha256 = hashlib.sha256(data).hexdigest()
     notes = list(notes_of(lake, kind))
     same = [note for note in (notes[-1:] if kind.is_version else notes) if note.sha256 == sha256]
     if same:
-        return Loaded(kind.name, same[0].rows, is_new=False, note=same[0])
+        return Loaded(kind.name, same[0].rows, is_new=same[0] in finished, note=same[0])
     rows = rows_of_file(kind, data, file.name, known_rates(lake))
     note = Note(len(notes), sha256, file.suffix.lower(), file.name, now, rows.height)
     lake.put_new(_kept_path(kind, note), data)
@@ -114,12 +114,15 @@ def load(lake: Lake, kind_name: str, file: Path, now: datetime) -> Loaded:
     return Loaded(kind.name, rows.height, is_new=True, note=note)
 
 
-def replay(lake: Lake, kind: InputKind) -> None:
-    """Append the rows of all noted files of a kind that are not in its table yet."""
+def replay(lake: Lake, kind: InputKind) -> list[Note]:
+    """Append the rows of all noted files of a kind that are not in its table yet, and return their notes."""
+    finished = []
     for note in notes_of(lake, kind):
         if not all(is_committed(lake, table, note.input_id) for table in (kind.table, kind.beside) if table):
             data = lake.get(_kept_path(kind, note))
             _commit(lake, kind, note, rows_of_file(kind, data, note.file_name))
+            finished.append(note)
+    return finished
 
 
 def notes_of(lake: Lake, kind: InputKind) -> Iterator[Note]:

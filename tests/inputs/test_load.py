@@ -244,6 +244,22 @@ def test_a_load_that_was_killed_before_its_commit_is_finished_by_the_next(lake, 
     assert rows(lake, "weights")["weight"].to_list() == [1.0, 2.0]
 
 
+def test_a_load_that_had_no_space_for_its_rows_is_new_when_it_is_repeated(lake, tmp_path, monkeypatch):
+    file = write(tmp_path, "a.csv", "market,weight\nGB,1\n")
+
+    def is_full(*_):
+        raise LakeFull("full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(load, "commit_rows", is_full)
+        with pytest.raises(LakeFull):
+            load.load(lake, "weights", file, NOW)
+    # Only what is new is shown in the published file.
+    assert load.load(lake, "weights", file, NOW).is_new
+    assert not load.load(lake, "weights", file, NOW).is_new
+    assert rows(lake, "weights")["weight"].to_list() == [1.0]
+
+
 def test_a_damaged_note_is_reported(lake):
     load.load(lake, "weights", FOLDER / "weights.csv", NOW)
     (note,) = lake.local(lake.inputs_folder("weights")).glob("*.json")
