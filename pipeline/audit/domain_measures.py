@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 
 from pipeline.audit.results import ALL, Measure, rounded
-from pipeline.domain.search import NODES_PER_SEARCH, STATUSES
+from pipeline.domain.search import ANSWERED, NODES_PER_SEARCH, STATUSES
 from pipeline.lake.database import rows_of
 from pipeline.lake.raw import Manifest
 from pipeline.lake.relations import declared, relation
@@ -78,11 +78,15 @@ def _measure(row: dict[str, Any], column: str, table: str, said: Mapping[str, st
 def measure_sweep(
     session: duckdb.DuckDBPyConnection, manifest: Manifest, sweep: dict[str, Any], age_days: int
 ) -> Iterator[Measure]:
-    """Measure that a sweep's statuses add up, that no planned cell is missing, and that it is recent."""
+    """Measure that a sweep's statuses add up, that no planned cell is missing, some are answered, and it is recent."""
     missing = sweep["planned"] - sum(sweep[status] for status in STATUSES)
     yield _rule(ALL, "sweep", "statuses_add_up", "planned cells without a status, or with two", missing)
     cells = session.execute("SELECT count(*) FROM sweep_files.cell").fetchall()[0][0]
     lost = manifest.cells - cells
+    if manifest.cells:
+        # Without any answer, nothing is known of this night: the last good one stays.
+        answered = float(sum(sweep[status] for status in ANSWERED))
+        yield Measure(ALL, "sweep", "answered_cells", "critical", "cells with an answer", "rule", answered, lowest=1.0)
     meaning = "planned cells that are missing" if lost >= 0 else "cells that were not planned"
     yield _rule(ALL, "cell", "cells_as_planned", meaning, lost)
     yield Measure(ALL, "sweep", "age_days", "warning", "days from sweep to audit", "rule", float(age_days), highest=1.0)

@@ -47,6 +47,9 @@ class CellStatus(StrEnum):
 
 STATUSES = tuple(status.value for status in CellStatus)
 
+# Of a cell that the supplier said something of that can be used.
+ANSWERED = (CellStatus.OFFERED.value, CellStatus.NO_OFFER.value, CellStatus.ABSENT.value)
+
 
 @dataclass(frozen=True, slots=True)
 class Search:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import wraps
 
 from pipeline.audit import stored_audit
-from pipeline.domain.errors import CallsUsedUp, NightauditError, SweepStopped
+from pipeline.domain.errors import CallsUsedUp, GateBlocked, NightauditError, SweepStopped
 from pipeline.lake.raw import landed
 from pipeline.lake.user_query import Bounds
 from pipeline.night import steps
@@ -24,6 +24,7 @@ from pipeline.night.gate import audit_sweep, publish_checked, tell_if_blocked
 from pipeline.night.latest import done_steps, is_published, latest_sweep, leads_nowhere, note_done
 from pipeline.night.mend import left_out, warn_of_damaged_tables
 from pipeline.night.night import Night
+from pipeline.night.overview import sweep_rows
 from pipeline.night.read_spec import refuse_before_making
 from pipeline.night.step_lines import line_of
 from pipeline.night.summary import NightSummary, refuse_failed_rules
@@ -67,7 +68,12 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
         night = as_run(_logged(begin))(night)
         with about_sweep(night.sweep.sweep_id):
             for step in STEPS:
-                night = as_run(_logged(step))(night)
+                try:
+                    night = as_run(_logged(step))(night)
+                except GateBlocked as blocked:
+                    # Why there is nothing to publish says more than which check found it.
+                    refuse_useless(night.lake, sweep_rows(night.lake)[night.sweep.sweep_id], blocked.kept)
+                    raise
                 note_done(night.lake, night.sweep.sweep_id, step.__name__)
                 night.lake.commit()
     assert night.summary is not None  # noqa: S101 - two of the steps make them

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.domain.errors import NothingUsable, TooManyFailures
+from pipeline.domain.search import ANSWERED
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, view_sweep_files
+
+_WHY = "Check the supplier and the network: nightaudit doctor"
 
 
 def failed_share(counts: Mapping[str, Any]) -> float:
@@ -29,10 +32,14 @@ def refuse_too_many_failures(counts: Mapping[str, Any], tolerated: float, kept: 
 
 
 def refuse_useless(lake: Lake, counts: Mapping[str, Any], kept: str) -> None:
-    """Raise NothingUsable if every requested cell was refused."""
+    """Raise NothingUsable if cells were requested and none was answered."""
     asked = counts["planned"] - counts["not_swept"]
-    if not asked or counts["rejected"] < asked:
+    if not asked or any(counts[status] for status in ANSWERED):
         return
+    if counts["rejected"] < asked:
+        ended = ((status, counts[status]) for status in ("rejected", "failed", "not_swept"))
+        said = (f"{n:,} {'cell' if n == 1 else 'cells'} {status.replace('_', ' ')}" for status, n in ended if n)
+        raise NothingUsable(f"No search got a usable answer ({', '.join(said)}).", kept=kept, hint=_WHY)
     with connect(lake) as session:
         view_sweep_files(session, lake, counts["sweep_id"], "sweep_files")
         found = session.execute(

@@ -53,7 +53,7 @@ _FOLLOWS = {
     "cells_as_planned": ("market_as_planned", "key"),
     "offers_not_balanced": ("key",),
     "penalties_per_offer": ("key",),
-    "answered_share": ("failed_share",),
+    "answered_share": ("answered_cells", "failed_share"),
     "offered_share": ("answered_share",),
     "priced_share": ("offered_share", "answered_share"),
     "price_changed_share": ("repeated_body_share",),

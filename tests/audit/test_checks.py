@@ -131,6 +131,14 @@ def outage(rows: Night) -> Night:
     return every(rows, "search", lambda row: nothing if row["search_id"] in failed else {}, GB)
 
 
+def unanswered(rows: Night, status: str) -> Night:
+    """The night in which no search was answered."""
+    nothing = {"outcome": "failed", "offers": 0, "rejects": 0, "body_sha256": None}
+    rows = rows | {name: [] for name in ("offer", "penalty", "promotion", "reject")}
+    rows = every(rows, "search", lambda _: nothing)
+    return every(rows, "cell", lambda _: {"status": status, "offers": 0})
+
+
 def fewer_stays(rows: Night) -> Night:
     """The night with half of the searches of GB, as planned."""
     return {
@@ -382,7 +390,7 @@ def test_every_check_has_a_night_that_breaks_it(lake):
     named = {name for name in made if not name.startswith(("null_", "value_", "range_"))}
     # An unknown market makes a partition of its own, and the others need no history: all see below. Prices move from
     # one published night to the next, so a first night has none.
-    below = {"market_unknown", "types", "age_days"}
+    below = {"market_unknown", "types", "age_days", "answered_cells"}
     moved = {"price_changed_share_lead_over_090", "largest_move_lead_over_090"}
     families = {name for name in FAULTS if name.startswith(("null_", "value_", "range_"))}
     assert named | moved == set(FAULTS) - families | below
@@ -392,6 +400,15 @@ def test_an_unknown_market_is_caught(lake, monkeypatch):
     monkeypatch.setattr("audited_nights.MARKETS", ("GB", "XX"))
     found = audited(lake, 0, clean_night(0))
     assert "market_unknown" in failed_checks(found, "critical")
+
+
+@pytest.mark.parametrize("status", ["failed", "not_swept", "rejected"])
+def test_a_night_without_any_answer_is_withheld_however_its_cells_ended(lake, status):
+    found = audited(lake, 0, unanswered(clean_night(0), status))
+    assert failed_checks(found, "critical") == {"answered_cells"}
+    some = unanswered(clean_night(1), status)
+    some["cell"][0] |= {"status": "no_offer", "code": 1023}
+    assert audited(lake, 1, some).is_passed
 
 
 def test_a_file_of_another_type_stops_the_audit_there(lake):

@@ -26,6 +26,7 @@ from pipeline.domain.errors import (
     TooManyFailures,
 )
 from pipeline.lake import Lake
+from pipeline.lake.raw import read_ending
 from pipeline.night import nightly, steps
 from pipeline.night.gate import audit_sweep, publish_checked
 from pipeline.night.latest import command_to_go_on, note_done
@@ -184,14 +185,29 @@ def test_what_an_earlier_day_left_unfinished_is_closed_and_published_before_toda
 
 
 @pytest.mark.slow
-def test_a_night_stopped_before_its_first_answer_is_published_and_is_no_damage(settings):
+def test_a_night_without_any_answer_is_closed_and_not_published_and_is_no_damage(settings, caplog):
     given, lake = settings(), Lake(settings().lake)
     left = steps.start(given, lake, AT)
 
     today = run(given.model_copy(update={"sandbox_clock": AT + timedelta(days=1)}))
 
-    assert published(lake) == [left.sweep_id, today.sweep_id]
+    assert published(lake) == [today.sweep_id]
+    assert "sweep.answered_cells (all): cells with an answer; 0 where at least 1 is expected" in caplog.text
+    assert read_ending(lake, left.sweep_id) is not None
     assert verify(lake, is_deep=True).damages == ()
+
+
+@pytest.mark.slow
+def test_offers_of_the_last_night_stay_as_they_were_seen_when_a_night_has_no_answer(settings):
+    given, lake = settings(), Lake(settings().lake)
+    run(given)
+    seen = "SELECT offer_key, last_seen_at, unobserved_since FROM mart.offer_latest ORDER BY ALL"
+    before = rows(lake, seen)
+    later = given.model_copy(update={"sandbox_clock": AT + timedelta(days=1)})
+    left = steps.start(later, lake, later.clock())
+    nightly.finish_left_over(Night(given.model_copy(update={"sandbox_clock": AT + timedelta(days=2)}), lake))
+    assert left.sweep_id not in published(lake)
+    assert rows(lake, seen) == before != []
 
 
 @pytest.mark.slow

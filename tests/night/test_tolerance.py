@@ -23,6 +23,9 @@ COUNTS = {
 }  # fmt: skip
 
 
+NONE = dict.fromkeys(("offered", "no_offer", "absent", "rejected", "failed", "not_swept"), 0)
+
+
 def is_refused(tolerated: float) -> bool:
     try:
         refuse_too_many_failures(COUNTS, tolerated, "", "")
@@ -77,7 +80,27 @@ def test_a_sweep_of_which_everything_was_refused_has_no_answer_whatever_the_code
         for number, code in enumerate(codes, 1)
     ]
     sweep_id = load_night(lake, 0, cell=cells)
-    counts = {"sweep_id": sweep_id, "planned": len(codes) + 1, "rejected": len(codes), "not_swept": 1}
+    counts = NONE | {"sweep_id": sweep_id, "planned": len(codes) + 1, "rejected": len(codes), "not_swept": 1}
     with pytest.raises(NothingUsable, match=f"refused every search, {said}the sweep has no usable answer"):
         refuse_useless(lake, counts, "")
-    refuse_useless(lake, counts | {"not_swept": 0}, "")
+    refuse_useless(lake, counts | {"not_swept": 0, "no_offer": 1}, "")
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        ({"failed": 3}, "No search got a usable answer (3 cells failed)."),
+        ({"failed": 1, "not_swept": 2}, "No search got a usable answer (1 cell failed, 2 cells not swept)."),
+        ({"rejected": 2, "failed": 1}, "No search got a usable answer (2 cells rejected, 1 cell failed)."),
+    ],
+)
+def test_a_sweep_without_an_answer_is_useless_however_its_cells_ended(tmp_path, ended, said):
+    with pytest.raises(NothingUsable) as refused:
+        refuse_useless(Lake(str(tmp_path / "lake")), {"sweep_id": "s", "planned": 3} | NONE | ended, "")
+    assert refused.value.message == said
+
+
+def test_a_sweep_that_asked_nothing_or_was_stopped_before_it_is_no_failure_of_the_supplier(tmp_path):
+    lake = Lake(str(tmp_path / "lake"))
+    refuse_useless(lake, {"sweep_id": "s", "planned": 0} | NONE, "")
+    refuse_useless(lake, {"sweep_id": "s", "planned": 3} | NONE | {"not_swept": 3}, "")
