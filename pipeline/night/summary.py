@@ -17,7 +17,7 @@ SIMULATED = "Simulated data: the bundled sandbox answered, not a supplier."
 # Runs in plain DuckDB on the published file; every amount comes with its currency.
 QUERY = (
     "SELECT market, product_type, currency, count(*) AS offers, min(total_per_night) AS lowest, "
-    "median(total_per_night) AS middle FROM mart.offer_latest GROUP BY ALL ORDER BY ALL"
+    "median(total_per_night) AS median FROM mart.offer_latest GROUP BY ALL ORDER BY ALL"
 )
 
 _FINDINGS = "SELECT count(*), count(*) FILTER (WHERE first_flagged_at >= $started_at) FROM report.flag"

@@ -107,7 +107,7 @@ def table() -> str:
             )
     us = found["nightaudit: CPU of one offer more"], PUBLISH_US, AUDIT_AND_REPORT_US
     what = f"sweep {us[0]:.1f} us, publish {us[1]:.1f} us, audit and report {us[2]:.1f} us"
-    told = f"CPU of an offer: {what}. Two workers do {100 * EFFICIENCY:.0f}% of twice the work of one."
+    told = f"CPU per offer: {what}. Two workers together do {2 * EFFICIENCY:.2f} times the work of one."
     return "\n".join([*lines, "", told])
 
 
