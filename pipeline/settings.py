@@ -222,7 +222,7 @@ class Settings(BaseSettings):
     workers: int = Field(min(os.cpu_count() or 1, 8), ge=1, le=64)
     """Worker processes that normalise. Unset: one per processor, at most 8."""
     cluster: Annotated[str, AfterValidator(cluster_address)] | None = None
-    """Dask scheduler (`tls://host:port`) whose workers normalise and publish. Unset: this machine does."""
+    """Dask scheduler (`tls://host:port`) whose workers normalise, audit and publish. Unset: this machine does."""
     cluster_ca_file: Path | None = None
     """CA certificate (PEM) that verifies the cluster's certificates. Required for `tls://`."""
     cluster_cert_file: Path | None = None
@@ -244,14 +244,13 @@ class Settings(BaseSettings):
     audit_cold_nights: int = Field(5, ge=2)
     """Earlier nights that checks against history need; with fewer, only absolute rules apply."""
     notify_webhook: Receiver | None = None
-    """Webhook that is sent the reasons if a sweep is blocked, one POST of JSON each. Never logged."""
+    """Webhook for the reasons why a sweep is blocked, one POST of JSON each. Never logged."""
     notify_mail: Annotated[SecretStr, _secret(_mailbox)] | None = None
-    """E-mail that is sent the same, as `smtps://USER:PASSWORD@HOST/?from=ADDRESS&to=ADDRESS,ADDRESS`. Never logged."""
+    """E-mail for the same messages, as `smtps://USER:PASSWORD@HOST/?from=ADDRESS&to=ADDRESS,ADDRESS`. Never logged."""
     notify_block: str | None = None
-    """Prefect notification block that is sent the same, as `type/name`, such as `slack-webhook/watch`."""
+    """Prefect notification block for the same messages, as `type/name`, such as `slack-webhook/watch`."""
     published_webhook: Receiver | None = None
-    """Webhook that is sent one POST of JSON after each published night: where to find it and its changes. Never
-    logged."""
+    """Webhook for one POST of JSON after each published night: where to find it and its changes. Never logged."""
     log_format: LogFormat = LogFormat.TEXT
     """Format of the log: `text` (warnings), or `json` (one object per line, with the sweep's id)."""
     metrics_port: int | None = Field(None, ge=1, le=65535)

@@ -42,15 +42,19 @@ class Analysis:
     quiet_nights: int = _compared(3, "Days without an offer after which a property counts as gone quiet.", ge=1, le=60)
     unobserved_nights: int = _compared(
         2,
-        "Days after which offers leave that partly unreadable answers lack, or whose currency is no longer requested.",
+        "Days after which offers are dropped that partly unreadable answers lack, or whose currency is not requested.",
         ge=1,
         le=60,
     )
     silent_nights: int = _compared(
         2, "Days on which a market without any offer ends no finding and makes no property quiet.", ge=0, le=60
     )
-    ladder_stays: int = _compared(5, "Minimum stays to decide which of two rooms is the better one.", ge=1, le=1000)
-    ladder_pct: float = _compared(90.0, "Percent of these stays in which the better room is dearer.", ge=50, le=100)
+    ladder_stays: int = _compared(
+        5, "Minimum number of stays needed to decide which of two rooms is the better one.", ge=1, le=1000
+    )
+    ladder_pct: float = _compared(
+        90.0, "Percent of these stays in which the better room must be dearer.", ge=50, le=100
+    )
     discount_rounding: float = _compared(
         0.51,
         "Percentage points, and currency units, by which a stated discount may differ from the prices.",
