@@ -102,7 +102,7 @@ class Ask(SpecTable):
     markets: Markets
     """Market codes, or the word "all" for all of them."""
     parties: Parties
-    """Guests: `2`, `2c5-9` for 2 adults with children of 5 and 9, rooms joined by +."""
+    """Guests: `2`, `2c5-9` for 2 adults with children aged 5 and 9, rooms joined by +."""
     product_types: ProductTypes = (ProductType.HOTEL,)
     """`Hotel`, `Package` or both."""
     currencies: Currencies | None = None

@@ -104,7 +104,7 @@ def _party(value: object) -> Party:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        msg = f"{quoted(value)} is not a party: write 2, or 2c5-9 for 2 adults with children of 5 and 9"
+        msg = f"{quoted(value)} is not a party: write 2, or 2c5-9 for 2 adults with children aged 5 and 9"
         raise ValueError(msg)  # noqa: TRY004 - pydantic reports a ValueError, and lets a TypeError through
     return Party.parse(value)
 
