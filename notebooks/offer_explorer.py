@@ -27,8 +27,8 @@ def _(mo):
 
     **What is on sale, when, where and at what price?** Drag over a range of lead times, click markets, boards or
     properties (with Shift: several): every other chart follows. A chart is not filtered by its own selection, so what
-    you left out stays visible, but paler. Double-click to clear a selection. Only list answers are shown, as they were
-    when each cell was last answered.
+    you left out stays visible, but paler. Double-click to clear a selection. With the keyboard, use the controls above
+    the charts. Only list answers are shown, as they were when each cell was last answered.
     """)
 
 
@@ -112,6 +112,60 @@ def _(mo):
         set_lead,
         set_markets,
         set_properties,
+    )
+
+
+@app.cell
+def _(condition, counted):
+    asked = counted.filter(" AND ".join(condition())).aggregate("min(lead_days), max(lead_days)").fetchall()[0]
+    return (asked,)
+
+
+@app.cell
+def _(asked, get_lead, mo, set_lead):
+    # A cell that sets a state does not run again for it, so that the control keeps the focus of the keyboard.
+    lead_control = None
+    if asked[0] is not None and asked[0] < asked[1]:
+        _days = get_lead() or asked
+        lead_control = mo.ui.range_slider(
+            *asked,
+            value=[max(_days[0], asked[0]), min(_days[-1], asked[1])],
+            label="Lead time, days",
+            show_value=True,
+            debounce=True,
+            on_change=lambda days: set_lead([] if tuple(days) == asked else list(days)),
+        )
+    return (lead_control,)
+
+
+@app.cell
+def _(condition, counted, get_markets, mo, set_markets):
+    _all = counted.filter(" AND ".join(condition())).aggregate("market").order("market").fetchall()
+    market_control = mo.ui.multiselect(
+        [name for (name,) in _all],
+        value=[name for (name,) in _all if name in get_markets()],
+        label="Markets",
+        on_change=set_markets,
+    )
+    return (market_control,)
+
+
+@app.cell
+def _(condition, counted, get_boards, mo, set_boards):
+    _all = counted.filter(" AND ".join(condition())).aggregate("board_family").order("board_family").fetchall()
+    board_control = mo.ui.multiselect(
+        [name for (name,) in _all],
+        value=[name for (name,) in _all if name in get_boards()],
+        label="Boards",
+        on_change=set_boards,
+    )
+    return (board_control,)
+
+
+@app.cell
+def _(board_control, lead_control, market_control, mo):
+    mo.hstack(
+        [each for each in (lead_control, market_control, board_control) if each is not None], justify="start", wrap=True
     )
 
 

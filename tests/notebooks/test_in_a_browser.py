@@ -175,6 +175,43 @@ def test_all_charts_follow_a_brush_over_lead_times_and_a_click_on_a_market(page,
     assert page.get_by_text("Traceback").count() == 0
 
 
+def test_lead_times_markets_and_boards_are_selected_by_keyboard_alone(page, address):
+    page.goto(f"{address}/notebooks/offer_explorer/")
+    charts = page.locator("canvas.marks, svg.marks")
+    expect(charts).to_have_count(4, timeout=30_000)
+    drawn = _all_settled(page, charts)
+    _by_tab(page, page.get_by_role("slider").first)
+    # The earlier stay is left out.
+    page.keyboard.press("ArrowRight")
+    query = page.locator("code").filter(has_text="FROM mart.offer_latest")
+    expect(query).to_contain_text("lead_days BETWEEN 4 AND 69", timeout=30_000)
+    brushed = _all_settled(page, charts)
+    assert [one == other for one, other in zip(brushed, drawn, strict=True)][1:] == [False] * 3
+    # The slider keeps the focus.
+    page.keyboard.press("ArrowLeft")
+    expect(query).not_to_contain_text("lead_days BETWEEN", timeout=30_000)
+    for label, typed, condition in (
+        ("Markets", "DE", "AND market IN ('DE')"),
+        ("Boards", "room", "AND board_family IN ('room only')"),
+    ):
+        _by_tab(page, page.get_by_label(label).first)
+        page.keyboard.press("Enter")
+        page.keyboard.type(typed)
+        page.keyboard.press("Enter")
+        page.keyboard.press("Escape")
+        expect(query).to_contain_text(condition, timeout=30_000)
+    assert page.get_by_text("Traceback").count() == 0
+
+
+def _by_tab(page, wanted):
+    """Move the focus forward until it is on an element."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("one => one.matches(':focus')"):
+            return
+    raise AssertionError("The Tab key does not lead there.")
+
+
 def _all_settled(page, charts):
     return [_settled(page, charts.nth(number)) for number in range(charts.count())]
 
