@@ -6,6 +6,7 @@ The answers behind a flag are normalised again, published in memory, and judged 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,8 @@ from pipeline.publish import published_sweeps
 from pipeline.replay.answers import Answers, answers_behind
 from pipeline.replay.finding import Row, finding_row, flag_row, rows_in
 from pipeline.replay.republish import findings, nights_of, replayed
+
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,11 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """Whether they are equal; a sum of floats may differ in its last bits."""
+        """Whether they are equal; sums of floats may differ in their last bits, sentences in thousands separators."""
         one, other = self.flagged, self.recomputed
+        if isinstance(one, str) and isinstance(other, str):
+            # Amounts in findings had none before.
+            return _THOUSANDS.sub("", one) == _THOUSANDS.sub("", other)
         if isinstance(one, float) and isinstance(other, float):
             return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
         return one == other

@@ -135,18 +135,18 @@ SELECT
     pair.reference_answered,
     pair.reference_equal AS reference_all_in,
     format(
-        '{} pays {:.2f} {} with fees against {} in {}{}: {:+.1f}%; without fees the prices meet.',
+        '{} pays {:,.2f} {} with fees against {} in {}{}: {:+.1f}%; without fees the prices meet.',
         pair.market,
         pair.all_in::DOUBLE,
         pair.currency,
         CASE
-            WHEN pair.currency_basis = 'same' THEN format('{:.2f}', pair.reference_answered::DOUBLE)
-            ELSE format('{:.2f} {}', pair.reference_answered::DOUBLE, pair.reference_currency)
+            WHEN pair.currency_basis = 'same' THEN format('{:,.2f}', pair.reference_answered::DOUBLE)
+            ELSE format('{:,.2f} {}', pair.reference_answered::DOUBLE, pair.reference_currency)
         END,
         pair.reference_market,
         CASE
             WHEN pair.currency_basis = 'same' THEN ''
-            ELSE format(' ({:.2f} {} at the rate of the two totals)', pair.reference_equal::DOUBLE, pair.currency)
+            ELSE format(' ({:,.2f} {} at the rate of the two totals)', pair.reference_equal::DOUBLE, pair.currency)
         END,
         pair.fee_gap_pct
     ) AS finding,

@@ -461,22 +461,22 @@ SELECT
                 CASE
                     -- A mark-up is found once per property: its offers are not counted.
                     WHEN grouped.rule = 'fx_markup' THEN ''
-                    WHEN grouped.stays = 0 THEN format('{} findings', grouped.flags)
+                    WHEN grouped.stays = 0 THEN format('{:,} findings', grouped.flags)
                     -- An offer in both a list and a detail answer is one offer.
                     WHEN grouped.offers = 1 THEN '1 offer'
-                    WHEN grouped.stays = 1 THEN format('{} offers over 1 stay', grouped.offers)
-                    ELSE format('{} offers over {} stays', grouped.offers, grouped.stays)
+                    WHEN grouped.stays = 1 THEN format('{:,} offers over 1 stay', grouped.offers)
+                    ELSE format('{:,} offers over {:,} stays', grouped.offers, grouped.stays)
                 END,
                 CASE
                     WHEN grouped.rule = 'fx_markup' AND grouped.scope = 'market' AND grouped.judged IS NOT NULL
                         THEN
                             format(
-                                '{} of the {} properties on sale in {}',
+                                '{:,} of the {:,} properties on sale in {}',
                                 grouped.properties,
                                 grouped.judged,
                                 grouped.market
                             )
-                    WHEN grouped.rule = 'fx_markup' THEN format('{} properties', grouped.properties)
+                    WHEN grouped.rule = 'fx_markup' THEN format('{:,} properties', grouped.properties)
                     WHEN grouped.scope = 'property' AND len(sized.markets) > 1
                         THEN
                             format(' in {} markets ({})', len(sized.markets), array_to_string(sized.markets, ', '))
@@ -484,12 +484,12 @@ SELECT
                     WHEN grouped.scope = 'market' AND grouped.judged IS NOT NULL
                         THEN
                             format(
-                                ' of {} of the {} properties on sale in {}',
+                                ' of {:,} of the {:,} properties on sale in {}',
                                 grouped.properties,
                                 grouped.judged,
                                 grouped.market
                             )
-                    ELSE format(' of {} properties', grouped.properties)
+                    ELSE format(' of {:,} properties', grouped.properties)
                 END,
                 CASE
                     WHEN sized.lowest_pct IS NULL THEN ''
@@ -501,12 +501,12 @@ SELECT
                                 WHEN round(sized.lowest_above_pct, 1) = round(sized.highest_pct, 1) THEN ''
                                 ELSE format(' to {:+.1f}%', sized.highest_pct)
                             END
-                            || format(' at {} of them, {:+.1f}%', grouped.higher, sized.lowest_pct)
+                            || format(' at {:,} of them, {:+.1f}%', grouped.higher, sized.lowest_pct)
                             || CASE
                                 WHEN round(sized.lowest_pct, 1) = round(sized.highest_below_pct, 1) THEN ''
                                 ELSE format(' to {:+.1f}%', sized.highest_below_pct)
                             END
-                            || format(' at {}', grouped.lower)
+                            || format(' at {:,}', grouped.lower)
                     WHEN
                         round(sized.lowest_pct, 1) = round(sized.highest_pct, 1)
                         -- The example states the size if all have one.

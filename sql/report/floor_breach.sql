@@ -51,7 +51,7 @@ SELECT
     held.input_id AS price_input_id,
     held.line_no AS price_line_no,
     format(
-        'Sold at {:.2f} {}, {:.1f}% below the floor of {:.2f} ({}).',
+        'Sold at {:,.2f} {}, {:.1f}% below the floor of {:,.2f} ({}).',
         held.price_converted::DOUBLE,
         held.floor_currency,
         held.below_floor_pct,

@@ -45,7 +45,7 @@ SELECT
     judged.markup_pct,
     judged.price,
     format(
-        'With a mark-up of {}%, {:.2f} {} sells at {:.2f}, {:.1f}% below the floor of {:.2f}.',
+        'With a mark-up of {}%, {:,.2f} {} sells at {:,.2f}, {:.1f}% below the floor of {:,.2f}.',
         judged.markup_pct,
         judged.total::DOUBLE,
         judged.currency,

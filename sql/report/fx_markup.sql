@@ -207,7 +207,7 @@ SELECT
     found.lowest_pct,
     found.highest_pct,
     format(
-        '{:.2f} {} {} {:.2f} {}{}: {:.1f}% {} the reference rate{}.',
+        '{:,.2f} {} {} {:,.2f} {}{}: {:.1f}% {} the reference rate{}.',
         found.largest.total::DOUBLE,
         found.currency,
         CASE WHEN found.largest.reference_market IS NULL THEN 'for' ELSE 'against' END,

@@ -69,7 +69,7 @@ SELECT
     pair.party,
     pair.currency,
     format(
-        'The list says {:.2f} {}, the detail of the same sweep {:.2f}: {} by {:.2f}%.',
+        'The list says {:,.2f} {}, the detail of the same sweep {:,.2f}: {} by {:,.2f}%.',
         pair.list_total,
         pair.currency,
         pair.detail_total,

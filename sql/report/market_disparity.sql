@@ -506,18 +506,18 @@ SELECT
     found.currency_basis,
     found.losing_snapshots,
     format(
-        '{} pays {:.2f} {} against {} in {}{}: {:+.1f}%{}.{}',
+        '{} pays {:,.2f} {} against {} in {}{}: {:+.1f}%{}.{}',
         found.market,
         found.total::DOUBLE,
         found.currency,
         CASE
-            WHEN found.currency_basis = 'same' THEN format('{:.2f}', found.compared_answered::DOUBLE)
-            ELSE format('{:.2f} {}', found.compared_answered::DOUBLE, found.compared_currency)
+            WHEN found.currency_basis = 'same' THEN format('{:,.2f}', found.compared_answered::DOUBLE)
+            ELSE format('{:,.2f} {}', found.compared_answered::DOUBLE, found.compared_currency)
         END,
         found.compared_with,
         CASE
             WHEN found.currency_basis = 'same' THEN ''
-            ELSE format(' ({:.2f} {} at the reference rate)', found.compared_total::DOUBLE, found.currency)
+            ELSE format(' ({:,.2f} {} at the reference rate)', found.compared_total::DOUBLE, found.currency)
         END,
         size_pct, -- noqa: RF02
         CASE

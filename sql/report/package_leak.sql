@@ -24,7 +24,7 @@ SELECT
     pair.package_total,
     pair.hotel_floor,
     format(
-        'The package rate of {:.2f} {} lies {:.1f}% below the hotel-only floor of {:.2f}.',
+        'The package rate of {:,.2f} {} lies {:.1f}% below the hotel-only floor of {:,.2f}.',
         pair.package_total::DOUBLE,
         pair.currency,
         pair.leak_pct,

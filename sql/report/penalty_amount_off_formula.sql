@@ -82,7 +82,7 @@ SELECT
     worst.party,
     worst.currency,
     format(
-        'The stated cancellation amount is {:.2f} {}, but {:g}%{} of {:.2f} is {:.2f}.',
+        'The stated cancellation amount is {:,.2f} {}, but {:g}%{} of {:,.2f} is {:,.2f}.',
         worst.stated_amount::DOUBLE, coalesce(worst.currency, ''), worst.penalty_pct,
         coalesce(format(' of {:g} of {} nights', nullif(worst.penalty_nights, 0), worst.nights), ''),
         worst.total::DOUBLE, worst.formula_amount::DOUBLE

@@ -138,7 +138,7 @@ SELECT
         WHEN 'reference_never_charged'
             THEN
                 format(
-                    'The price before promotions of {:.2f} {} is {:.1f}% above the highest total of {} days, {:.2f}: '
+                    'The price before promotions of {:,.2f} {} is {:.1f}% above the highest total of {} days, {:,.2f}: '
                     || 'an indicator.',
                     found.pre_promo_total::DOUBLE, found.currency, found.size_pct, found.history_days,
                     found.highest::DOUBLE
@@ -146,14 +146,14 @@ SELECT
         WHEN 'reference_above_lowest'
             THEN
                 format(
-                    'The price before promotions of {:.2f} {} is {:.1f}% above the lowest total seen in the {} days '
-                    || 'before the promotion, {:.2f}; the offer was watched for {} days before it.',
+                    'The price before promotions of {:,.2f} {} is {:.1f}% above the lowest total seen in the {} days '
+                    || 'before the promotion, {:,.2f}; the offer was watched for {} days before it.',
                     found.pre_promo_total::DOUBLE, found.currency, found.size_pct, found.reference_days,
                     found.lowest_before::DOUBLE, found.days_before
                 )
         ELSE
             format(
-                'Never seen without a promotion in {} days; now {:.2f} instead of {:.2f} {}.',
+                'Never seen without a promotion in {} days; now {:,.2f} instead of {:,.2f} {}.',
                 found.history_days, found.total::DOUBLE, found.pre_promo_total::DOUBLE, found.currency
             )
     END AS finding,

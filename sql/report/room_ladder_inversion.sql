@@ -178,7 +178,7 @@ SELECT
     sized.party,
     sized.currency,
     format(
-        'Room {} costs {:.2f} {}, and room {} costs {:.2f}, though room {} is the dearer one in {} of {} stays.',
+        'Room {} costs {:,.2f} {}, and room {} costs {:,.2f}, though room {} is the dearer one in {} of {} stays.',
         sized.better_room_id,
         sized.total,
         sized.currency,
