@@ -129,7 +129,9 @@ def cases_section(cases: pl.DataFrame) -> Section:
         "Each line is one problem: one rule at one property, in every market where it was found. In each market it is "
         "a case; `nightaudit case` acknowledges or mutes it by the id on its page. A problem that many properties of a "
         "market share is one line about the market; one that most markets share is one line about the supplier. Market "
-        "codes link to the evidence, both answers side by side; property names link to everything about a property."
+        "codes link to the evidence, both answers side by side; property names link to everything about a property. "
+        "New problems come first, then the most severe, then those of the greatest weight (`nightaudit load weights`), "
+        "then those with the most findings."
         f"{_without_page(cases)}",
         cases.drop("evidence", "case_page", "property_page"),
         columns=[
@@ -140,7 +142,7 @@ def cases_section(cases: pl.DataFrame) -> Section:
             Column("flags", "Findings", digits=0),
             Column("finding", "In words, and evidence by market", is_wide=True, below="without_page", links="pages"),
         ],
-        why_empty="No case is open.",
+        why_empty="No case is open. A case opens on the first night on which a rule finds something.",
         shown=_SHOWN,
         source="report.finding_case",
         lines=lines,

@@ -36,7 +36,7 @@ def new_section(new: pl.DataFrame, *, is_first_night: bool) -> Section:
     note = "Findings that did not exist the night before."
     if is_first_night:
         note = "This is the first published night, so all findings are new."
-    why_empty = "The rules found nothing new tonight."
+    why_empty = "The rules found nothing new tonight. New findings appear on the night on which a rule finds them."
     return findings("new_findings", new, note, why_empty, are=("is new", "are new"), of_a_rule=_OF_A_RULE)
 
 
@@ -105,7 +105,7 @@ def by_rule_section(standing: pl.DataFrame, new: pl.DataFrame, ended: pl.DataFra
             Column("rule_words", "Finding", is_wide=True),
             *whole(standing="Open", high="High", new="New", ended="Ended"),
         ],
-        why_empty="No rule found anything tonight or the night before.",
+        why_empty="No rule found anything tonight or the night before. The first finding fills this section.",
         shown=by_rule.height,
         source="report.flag",
     )

@@ -51,7 +51,7 @@ def page(reader: Reader) -> Page:
                 "findings",
                 found,
                 "Prices below the floor, markets that deviate, fees that differ where totals do not.",
-                "No findings on parity or floors are open.",
+                "No findings on parity or floors are open. They appear on the night on which a rule finds one.",
             ),
             _persistence(reader),
             gap_decomposition(reader),
@@ -165,6 +165,6 @@ def _persistence(reader: Reader) -> Section:
             Column("median_days_to_resolve", "Median to resolve", "days", 1),
             Column("longest_running_days", "Longest running", "days", 1),
         ],
-        why_empty="No pair has been dearer so far.",
+        why_empty="No pair has been dearer so far. The first night on which one is fills this section.",
         source="report.parity_resolution",
     )

@@ -53,7 +53,7 @@ def page(reader: Reader) -> Page:
                 found,
                 "Promotions that do not hold: by their own arithmetic, against the price history of the same offer, or "
                 "because the floor prevents passing them on. An indicator, not proof.",
-                "No offer breaks a promotion rule.",
+                "No offer breaks a promotion rule. Findings appear on the night on which one does.",
             ),
             _histories(reader, found),
             _calendar(reader),

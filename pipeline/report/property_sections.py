@@ -85,7 +85,7 @@ def _cases(lines: pl.DataFrame) -> Section:
             Column("flags", "Findings", digits=0),
             Column("finding", "In words, and the evidence by market", is_wide=True, links="pages"),
         ],
-        why_empty="No case of this property is open.",
+        why_empty="No case of this property is open. One opens on the night on which a rule finds something.",
         source="report.finding_case",
     )
 
@@ -116,7 +116,7 @@ def _prices(path: pl.DataFrame) -> Section:
         f"line breaks where the property was not on sale.{left}",
         path,
         [key(places), *charts] if charts else (),
-        why_empty="No list answer had a hotel-only price for a stay that is still ahead.",
+        why_empty="No list answer had a hotel-only price for a stay that is still ahead. The first one fills this.",
         source="mart.offer_history",
     )
 
@@ -145,7 +145,8 @@ def _parity(rows: pl.DataFrame) -> Section:
             *whole(pairs="Compared", win="Cheaper", meet="Equal", lose="Dearer"),
             Column("median_gap_pct", "Median gap", "%", 1, is_change=True),
         ],
-        why_empty="No offer of this property is on sale both in the reference market and in another one.",
+        why_empty="No offer of this property is on sale both in the reference market and in another one. The first "
+        "night on which one is fills this section.",
         source="mart.market_parity",
     )
 
@@ -168,7 +169,7 @@ def _floors(rows: pl.DataFrame) -> Section:
             *whole(offers="Offers", with_floor="With a floor", above_total="Floor above total"),
             Column("closest_pct", "Closest floor", "%", 1, is_change=True),
         ],
-        why_empty="No hotel-only offer of this property is on sale.",
+        why_empty="No hotel-only offer of this property is on sale. The first that is fills this section.",
         source="mart.floor_headroom",
     )
 
@@ -190,6 +191,6 @@ def _promotions(rows: pl.DataFrame) -> Section:
             Column("depth_pct", "Median discount", "%", 1),
             *whole(never_charged="Never charged", above_lowest="Above the earlier lowest", evergreen="Without an end"),
         ],
-        why_empty="No offer of this property is below its price before promotions.",
+        why_empty="No offer of this property is below its price before promotions. The first one fills this section.",
         source="mart.offer_latest",
     )
