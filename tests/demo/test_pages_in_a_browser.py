@@ -27,7 +27,12 @@ KINDS = {
     "quality": "*/quality.html",
     "dictionary": "dictionary.html",
 }
-SCREENS = {"a desk": (1280, "light"), "a phone in the dark": (390, "dark")}
+SCREENS = {
+    "a desk": (1280, "light"),
+    "a desk in the dark": (1280, "dark"),
+    "a phone": (390, "light"),
+    "a phone in the dark": (390, "dark"),
+}
 
 pytestmark = [
     pytest.mark.slow,
