@@ -20,7 +20,7 @@ from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import Table
 from pipeline.lake.checksums import Recorded, note_gone, refuse_damaged
 from pipeline.lake.objects import Lake
-from pipeline.lake.table_log import CHECKPOINT_EVERY, existing, files_of, forget, note_log, record_log
+from pipeline.lake.table_log import CHECKPOINT_EVERY, existing, files_of, forget, note_log, reading, record_log
 from pipeline.process.failures import as_ours
 
 # Attempts of a commit that loses races to others, which is rare.
@@ -32,7 +32,12 @@ _NEVER_MS = 253_402_300_799_000
 def is_committed(lake: Lake, table: Table, transaction: str) -> bool:
     """Whether a transaction of that name has been committed to a table."""
     delta = existing(lake, table)
-    return delta is not None and delta.transaction_version(transaction) is not None
+    return delta is not None and _has(lake, table, delta, transaction)
+
+
+def _has(lake: Lake, table: Table, delta: DeltaTable, transaction: str) -> bool:
+    with reading(lake.table_root(table.name)):
+        return delta.transaction_version(transaction) is not None
 
 
 def committed_files(lake: Lake, table: Table) -> list[Path]:
@@ -46,8 +51,9 @@ def committed_sizes(lake: Lake, table: Table) -> dict[Path, int]:
     delta = existing(lake, table)
     if delta is None:
         return {}
-    actions = delta.get_add_actions()
     root = lake.table_root(table.name)
+    with reading(root):
+        actions = delta.get_add_actions()
     pairs = zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True)
     return {root / path: size for path, size in pairs}
 
@@ -113,7 +119,7 @@ def replace_files(lake: Lake, table: Table, replaced: Mapping[str, str | None], 
     """
     for _ in range(_RACES):
         delta = existing(lake, table)
-        if delta is None or delta.transaction_version(transaction) is not None or not replaced:
+        if delta is None or _has(lake, table, delta, transaction) or not replaced:
             return
         version = delta.version() + 1
         _refuse_lost_commits(lake, table, delta.version())
@@ -155,7 +161,7 @@ def _commit(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -> Non
     found = existing(lake, table)
     _refuse_lost_commits(lake, table, -1 if found is None else found.version(), chain.from_iterable(loads.values()))
     delta = found or _created(lake, table)
-    missing = [transaction for transaction in loads if delta.transaction_version(transaction) is None]
+    missing = [transaction for transaction in loads if not _has(lake, table, delta, transaction)]
     if not missing:
         return
     paths = [path for transaction in missing for path in loads[transaction]]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +37,19 @@ class _Read:
 _READ: dict[Path, _Read] = {}
 
 
+@contextmanager
+def reading(root: Path) -> Iterator[None]:
+    """Raise LakeError for a log that cannot be read: the library reads parts of it only when they are asked for."""
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise LakeError(
+            f"The table {root} cannot be read: {first_line(error)}",
+            kept="The raw answers are untouched.",
+            hint="List the damage and its repairs: nightaudit verify --deep",
+        ) from None
+
+
 def existing(lake: Lake, table: Table) -> DeltaTable | None:
     """Return a table by its present log; None: it does not exist. Raises LakeError if the log cannot be read."""
     root = lake.table_root(table.name)
@@ -42,16 +57,11 @@ def existing(lake: Lake, table: Table) -> DeltaTable | None:
     known = _READ.get(root)
     if known is not None and known.log == log:
         return known.delta
-    try:
-        delta = DeltaTable(root)
-    except TableNotFoundError:
-        return None
-    except (DeltaError, OSError) as error:
-        raise LakeError(
-            f"The table {lake.table_root(table.name)} cannot be read: {first_line(error)}",
-            kept="The raw answers are untouched.",
-            hint="Restore its folder _delta_log from a backup.",
-        ) from None
+    with reading(root):
+        try:
+            delta = DeltaTable(root)
+        except TableNotFoundError:
+            return None
     # Listed before it was read, so commits in between are read again.
     _READ[root] = _Read(log, delta)
     return delta
@@ -63,7 +73,8 @@ def files_of(lake: Lake, table: Table, delta: DeltaTable) -> tuple[Path, ...]:
     known = _READ.get(root)
     if known is not None and known.delta is delta and known.files is not None:
         return known.files
-    actions = delta.get_add_actions()
+    with reading(root):
+        actions = delta.get_add_actions()
     files = tuple(sorted(root / path for path in actions["path"].to_pylist()))
     if known is not None and known.delta is delta:
         known.files = files

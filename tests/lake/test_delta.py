@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from pipeline.domain.tables import CASE_NOTE
 from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded
 from pipeline.lake.delta import commit_rows, committed_files, is_committed
+from pipeline.lake.table_log import existing
 from pipeline.night.verify import verify
 
 
@@ -49,6 +51,19 @@ def test_a_log_that_is_damaged_or_gone_since_it_was_read_is_not_taken_for_what_i
     shutil.rmtree(log)
     assert not is_committed(lake, CASE_NOTE, "0")
     assert committed_files(lake, CASE_NOTE) == []
+
+
+def test_a_log_whose_bits_change_while_it_is_in_use_is_reported(lake):
+    """A failing disk changes no time of a file, so the log is taken for what was read."""
+    note(lake, 0)
+    assert existing(lake, CASE_NOTE) is not None
+    entry = max((lake.table_root(CASE_NOTE.name) / "_delta_log").glob("*.json"))
+    times = entry.stat()
+    entry.write_bytes(entry.read_bytes().replace(b'":', b'"z'))
+    os.utime(entry, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(LakeError, match="cannot be read") as caught:
+        is_committed(lake, CASE_NOTE, "0")
+    assert caught.value.hint == "List the damage and its repairs: nightaudit verify --deep"
 
 
 def test_what_was_returned_is_the_readers_own(lake):
