@@ -18,13 +18,19 @@ _FORMULA: Final = re.compile(_FORMULA_TEXT)
 _SEPARATORS: Final = re.compile("([;\\t\\r\\n])")
 
 # What Markdown reads as marks.
-_MARKS: Final = re.compile(r"[\\`*_{}\[\]<>|#]")
+_MARKS: Final = re.compile(r"[\\`*_{}\[\]<>|#~]")
 
 # A spreadsheet may drop them at the start of a cell, or begin the next one there.
 _DROPPED: Final = ("\t", "\r", "\n")
 
 # What chats read as a mention or a link, and a similar sign that they do not.
 _CALLS: Final = str.maketrans("<>[]@`", "‹›［］＠'")
+
+# What makes a web address of a text, and similar signs that do not: chats take `a.example` for one as well.
+_SCHEME, _NO_SCHEME = re.compile("://"), "：//"
+_WWW: Final = re.compile(r"(?<=\bwww)\.", re.IGNORECASE)
+_DOMAIN: Final = re.compile(r"(?<=\w)\.(?=[^\W\d_])")
+_NO_DOT: Final = "․"
 
 # What `in_a_cell` changes, as a pattern for polars, which has no lone surrogates.
 GUARDED: Final = f"^[\\t\\r\\n]|(?:^|{_SEPARATORS.pattern}){_FORMULA_TEXT}|[{_CONTROLS}]"
@@ -50,16 +56,17 @@ def in_a_cell(text: str) -> str:
 
 
 def in_markdown(text: str) -> str:
-    """Return text for Markdown, with all its marks escaped."""
-    return _MARKS.sub(lambda found: f"\\{found[0]}", text)
+    """Return text for Markdown: `printable`, on one line, with all its marks escaped and no address as a link."""
+    plain = _WWW.sub(_NO_DOT, _SCHEME.sub(_NO_SCHEME, printable(one_line(text))))
+    return _MARKS.sub(lambda found: f"\\{found[0]}", plain)
 
 
 def in_a_chat(text: str) -> str:
-    """Return `printable` text for a message: it mentions no one, and hides no address behind other words.
+    """Return `printable` text for a message: it mentions no one, and no address in it becomes a link.
 
     Slack, Teams and Mattermost differ in their escapes, and mail has none.
     """
-    return printable(text).translate(_CALLS)
+    return _DOMAIN.sub(_NO_DOT, _SCHEME.sub(_NO_SCHEME, printable(text).translate(_CALLS)))
 
 
 def validation_text(message: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipeline.domain.texts import GUARDED, in_a_cell
+from pipeline.domain.texts import GUARDED, in_a_cell, in_markdown
 
 SIGNS = "=+-@＝＋－＠"
 
@@ -36,3 +36,19 @@ def test_a_text_that_begins_with_a_tab_or_line_break_is_marked_at_its_start(text
 
 def test_a_text_of_separators_is_split_and_no_more():
     assert in_a_cell("\n; " * 300_000 + "=1").endswith("\n;' =1")
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("a\n\n# b", "a \\# b"),
+        ("a\u2028b\x1b[2J\u202ec", "a b\\\\x1b\\[2J\\\\u202ec"),
+        ("~~~ x ~~y~~", "\\~\\~\\~ x \\~\\~y\\~\\~"),
+        ("see https://attacker.example/x", "see https：//attacker.example/x"),
+        ("see WWW.attacker.example", "see WWW․attacker.example"),
+        ("/lake/published/nightaudit.duckdb", "/lake/published/nightaudit.duckdb"),
+        ("5 of 7, 66.03 EUR", "5 of 7, 66.03 EUR"),
+    ],
+)
+def test_text_in_markdown_is_one_line_without_marks_controls_or_links(text, written):
+    assert in_markdown(text) == written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 import pytest
@@ -90,6 +91,21 @@ def test_what_a_supplier_wrote_calls_no_one_in_a_chat_and_hides_no_address_behin
     ((_, text),) = messages(RULE, news(RULE, [row | {name: f"Hotel {markup}"}], {}), "see the page")
     assert "Hotel" in text
     assert not set(text) & set("<>[]@`")
+
+
+@pytest.mark.parametrize("name", ["finding", "property_name", "market", "flag_id"])
+@pytest.mark.parametrize(
+    "address",
+    ["https://attacker.example/x", "HTTP://attacker.example", "ftp://10.0.0.1/x", "www.attacker.example",
+     "attacker.example/pay?x=1", "book.at.attacker.travel", "атака.рф", "a1.co"],
+)  # fmt: skip
+def test_a_web_address_that_a_supplier_wrote_is_no_link_in_a_chat(name, address):
+    row = {"flag_id": "x-1", "finding": "Sold at 66.03 EUR.", "property_id": 7, "property_name": "A", "market": "GB"}
+    ((_, text),) = messages(RULE, news(RULE, [row | {name: f"Hotel {address} St. Regis"}], {}), "see the page")
+    assert "://" not in text
+    assert not re.search(r"\w\.[^\W\d_]", text)
+    assert "St. Regis" in text
+    assert name == "finding" or "66.03 EUR." in text
 
 
 def test_a_long_list_is_cut_and_counted():
