@@ -25,7 +25,7 @@ from pipeline.night import steps
 from pipeline.night.gate import accept, audit_at
 from pipeline.night.night import Night
 from pipeline.night.quotes import WRITE_SCOPE, quote
-from pipeline.night.read_spec import mark_as_demo
+from pipeline.night.read_spec import demo_spec, mark_as_demo
 from pipeline.process.child import interrupts_held_back
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
@@ -186,10 +186,13 @@ def refuse_demo(settings: Settings, lake: Lake, last: date) -> None:
             hint="Unset it, or run a night with that supplier: nightaudit nightly",
         )
     if lake.root.exists() and any(lake.root.iterdir()):
+        is_left_over = demo_spec(settings) is not None and not reports_page(lake).exists()
+        holds = "holds a demo that was stopped before its end" if is_left_over else "is not empty"
+        start_again = "Remove that folder, then: nightaudit demo\n" if is_left_over else ""
         raise InputError(
-            f"The demo needs an empty lake, and {lake.root} is not empty.",
+            f"The demo needs an empty lake, and {lake.root} {holds}.",
             kept="The lake is unchanged.",
-            hint="Name another one: NIGHTAUDIT_LAKE=demo-lake nightaudit demo",
+            hint=f"{start_again}Name another one: NIGHTAUDIT_LAKE=demo-lake nightaudit demo",
         )
     if last >= settings.clock().date():
         raise InputError(

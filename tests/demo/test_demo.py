@@ -10,7 +10,7 @@ from pipeline.demo import make_demo
 from pipeline.domain.errors import InputError, SettingsError
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
-from pipeline.night.read_spec import read_spec_of
+from pipeline.night.read_spec import mark_as_demo, read_spec_of
 from pipeline.sandbox.world import planted, story
 from pipeline.sandbox.world.world import World
 from pipeline.settings import Settings
@@ -85,6 +85,14 @@ def test_the_command_refuses_before_it_says_what_it_makes(tmp_path, nightaudit):
     assert done.returncode == 2
     assert "is not empty" in done.stderr
     assert done.stdout == ""
+
+
+def test_a_demo_that_was_killed_is_called_so_with_what_to_do(tmp_path, nightaudit):
+    mark_as_demo(Lake(str(tmp_path / "lake")), "", 2)
+    done = nightaudit(tmp_path, "demo", NIGHTAUDIT_LAKE="lake", COLUMNS="200")
+    assert done.returncode == 2
+    assert "holds a demo that was stopped before its end" in done.stderr
+    assert "Remove that folder, then: nightaudit demo" in done.stderr
 
 
 def kinds(world: World, night: int) -> dict[int, str]:
