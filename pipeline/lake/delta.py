@@ -180,7 +180,7 @@ def _commit(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -> Non
 def _refuse_lost_commits(lake: Lake, table: Table, version: int, added: Iterable[str] = ()) -> None:
     """Raise LakeError if a log ends before its recorded commits, so that no new commit replaces a lost one.
 
-    A table of which only the folders of the added files are left is created again.
+    A table is created again if only the folders of the added files are left.
     """
     root = lake.table_root(table.name)
     log, known = root / "_delta_log", {lake.local(path).parent for path in added}

@@ -2,8 +2,8 @@
 
 Properties are chosen with all stays, parties and markets of the spec, not single cells: list answers can then be
 compared with detail answers everywhere, content and fees belong to the property, and the plan stays arithmetic. The
-order is that of the spec's rules; within a rule, properties without a detail answer for longest come first, then lower
-ids. The same published night gives the same choice.
+order is that of the spec's rules; within a rule, properties that have gone longest without a detail answer come first,
+then lower ids. The same published night gives the same choice.
 """
 
 from __future__ import annotations

@@ -185,11 +185,11 @@ class _Look:
         places = {place for place in lost if place.exists()} | set(not_files(self._lake))
         for place in sorted(places):
             kind = "a folder" if place.is_dir() else "a file" if place.is_file() else "neither a file nor a folder"
-            wanted = f", where a folder with {lost[place]:,} files was" if place.is_file() else ", where a file was"
+            wanted = f", but was a folder with {lost[place]:,} files" if place.is_file() else ", but was a file"
             self._found(place, f"is {kind}{wanted}")
         return bool(places)
 
-    # What files say about each other----------------------------------------------------------------------
+    # What files say about each other --------------------------------------------------------------------
 
     def _related(self) -> None:
         # A pulled copy has only the files that the published file reads.

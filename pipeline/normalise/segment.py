@@ -44,7 +44,7 @@ _DELTA = {"offer_no", "total", "pre_promo_total", "floor", "penalty_no", "promot
 # The columns by which readers skip files; statistics of all the others would take a fifth of the writing time.
 _STATISTICS = {"sweep_id", "market", "search_id", "searched_at", "property_id", "check_in"}
 
-# Tables of which a segment may have no rows.
+# Tables for which a segment may have no rows.
 _HELD = frozenset(
     {"search", "offer", "penalty", "promotion", "reject", "drift", PROPERTY_CONTENT.name, ROOM_CONTENT.name}
 )

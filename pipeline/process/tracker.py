@@ -17,7 +17,7 @@ _ERRORS = 2
 def run_tracker() -> None:
     """Start the tracker, silenced; if it was killed from outside, start another one and log a warning.
 
-    A new tracker does not know what was shared before, and would complain about each part that is given back.
+    A new tracker does not know what was shared before, and would complain about each part that is released.
     """
     with warnings.catch_warnings(record=True) as caught, _nothing_printed():
         warnings.simplefilter("always")

@@ -1,4 +1,4 @@
-"""The files that work on ranges of properties reads: a worker on another machine must have them."""
+"""The files that computing a range of properties reads: a worker on another machine must have them."""
 
 from __future__ import annotations
 

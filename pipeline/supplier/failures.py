@@ -17,7 +17,7 @@ from pipeline.domain.texts import shortened
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.bodies import is_plainly_not_json
 
-# How a request can end without an answer; any other error is a bug and is raised unchanged.
+# The ways in which a request can end without an answer; any other error is a bug and is raised unchanged.
 NETWORK_ERRORS = (
     httpx.HTTPError,
     httpx.StreamError,
