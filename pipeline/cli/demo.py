@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,12 +14,14 @@ from rich.text import Text
 
 from pipeline.cli.terminal import Terminal
 from pipeline.demo import Demo, DemoProgress, make_demo, refuse_demo
+from pipeline.domain.errors import NightauditError
 from pipeline.lake import Lake
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.process.signals import stoppable
 from pipeline.settings import read_settings
 
 _SECONDS_BETWEEN_LINES = 10.0
+_STEP_OF_A_NIGHT = re.compile(r"nightaudit (?:resume|audit|publish) \S+")
 # The first queries to try, with their titles.
 _QUERIES = (
     (
@@ -54,8 +57,14 @@ def demo(nights: int, until: date | None) -> None:
     refuse_demo(settings, Lake(settings.lake), last)
     console.print(f"Simulating {nights} nights until {last} in the lake {settings.lake}.")
     stopped = f"The nights made so far stay in {settings.lake}.", "nightaudit demo, once that folder is removed"
-    with stoppable(*stopped), _display(console, nights) as watch:
-        made = make_demo(settings, nights, last, watch)
+    try:
+        with stoppable(*stopped), _display(console, nights) as watch:
+            made = make_demo(settings, nights, last, watch)
+    except NightauditError as error:
+        # The steps of a night name what goes on with a night; a demo begins again.
+        error.hint, count = _STEP_OF_A_NIGHT.subn(stopped[1], error.hint)
+        error.kept = stopped[0] if count else error.kept
+        raise
     _tell(console, made)
 
 

@@ -6,8 +6,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from pipeline.cli import demo
 from pipeline.demo import make_demo
-from pipeline.domain.errors import InputError, SettingsError
+from pipeline.domain.errors import InputError, SettingsError, SweepStopped
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.night.read_spec import mark_as_demo, read_spec_of
@@ -93,6 +94,20 @@ def test_a_demo_that_was_killed_is_called_so_with_what_to_do(tmp_path, nightaudi
     assert done.returncode == 2
     assert "holds a demo that was stopped before its end" in done.stderr
     assert "Remove that folder, then: nightaudit demo" in done.stderr
+
+
+@pytest.mark.parametrize("hint", ["Continue with: {}", "Free some space.\nThen continue with: {}"])
+def test_a_demo_stopped_in_a_sweep_names_no_step_that_a_demo_does_not_have(tmp_path, monkeypatch, hint):
+    def stopped(*_):
+        raise SweepStopped("Stopped as requested.", kept="Sweep s: 3 of 4.", hint=hint.format("nightaudit resume s-1"))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", "lake")
+    monkeypatch.setattr("pipeline.cli.demo.make_demo", stopped)
+    with pytest.raises(SweepStopped) as caught:
+        demo.demo(2, LAST)
+    assert caught.value.kept == "The nights made so far stay in lake."
+    assert caught.value.hint == hint.format("nightaudit demo, once that folder is removed")
 
 
 def kinds(world: World, night: int) -> dict[int, str]:
