@@ -61,7 +61,7 @@ def demo(nights: int, until: date | None) -> None:
         with stoppable(*stopped), _display(console, nights) as watch:
             made = make_demo(settings, nights, last, watch)
     except NightauditError as error:
-        # The steps of a night name what goes on with a night; a demo begins again.
+        # The steps of a night name the command that continues a night; a demo starts again.
         error.hint, count = _STEP_OF_A_NIGHT.subn(stopped[1], error.hint)
         error.kept = stopped[0] if count else error.kept
         raise
