@@ -151,33 +151,33 @@ class Reader:
 
     def with_cases(self, flags: pl.DataFrame) -> pl.DataFrame:
         """Return flags with their open cases and the pages of these."""
-        # Cases of a currency pair are about a market; all other rules have cases about properties.
+        # Only a mark-up has a pair of currencies.
         is_pair = pl.col("fx").struct.field("from_currency").is_not_null() & (pl.col("rule") == "fx_markup")
         keys = {
             "case_rule": pl.col("rule"),
-            "case_property": pl.when(~is_pair).then("property_id"),
+            "case_property": pl.col("property_id"),
             "case_market": pl.col("market"),
             "case_base": pl.when(is_pair).then(pl.col("fx").struct.field("from_currency")),
             "case_currency": pl.when(is_pair).then(pl.col("fx").struct.field("to_currency")),
         }
-        known = self._unclosed.filter((pl.col("scope") == "property") | pl.col("base_currency").is_not_null())
-        # A pair's case may name its only property.
-        property_of = pl.when(pl.col("base_currency").is_null()).then("property_id").alias("property_id")
-        known = known.with_columns(property_of).select(
-            pl.col("rule", "property_id", "market", "base_currency", "currency").name.map(
-                dict(zip(("rule", "property_id", "market", "base_currency", "currency"), keys, strict=True)).__getitem__
-            ),
-            pl.coalesce("part_of_case_id", "case_id").alias("case_id"),
+        columns = dict(zip(("rule", "property_id", "market", "base_currency", "currency"), keys, strict=True))
+        known = self._unclosed.select(
+            "scope",
+            pl.col(*columns).name.map(columns.__getitem__),
+            pl.coalesce("part_of_case_id", "case_id").alias("of"),
         )
-        found = flags.with_columns(**keys).join(
-            known, on=list(keys), how="left", nulls_equal=True, maintain_order="left"
-        )
-        # A property that has gone quiet in several markets is a case without a market.
-        of_several = known.filter(pl.col("case_market").is_null() & pl.col("case_property").is_not_null()).select(
-            "case_rule", "case_property", pl.col("case_id").alias("of_several")
-        )
-        found = found.join(of_several, on=["case_rule", "case_property"], how="left", maintain_order="left")
-        found = found.with_columns(pl.coalesce("case_id", "of_several").alias("case_id")).drop("of_several")
+        # Its property's in its market; a pair's of the market; one that a property has in several markets.
+        is_own = pl.col("scope") == "property"
+        kinds = {
+            tuple(keys): is_own,
+            ("case_rule", "case_market", "case_base", "case_currency"): ~is_own & pl.col("case_base").is_not_null(),
+            ("case_rule", "case_property"): is_own & pl.col("case_market").is_null(),
+        }
+        found = flags.with_columns(**keys, case_id=pl.lit(None, pl.String))
+        for on, is_it in kinds.items():
+            cases = known.filter(is_it).select(*on, "of")
+            found = found.join(cases, on=on, how="left", nulls_equal=True, maintain_order="left")
+            found = found.with_columns(pl.coalesce("case_id", "of").alias("case_id")).drop("of")
         page = pl.col("case_id").map_elements(self.case_page, return_dtype=pl.String).alias("case_page")
         return found.drop(*keys).with_columns(page)
 
