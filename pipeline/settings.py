@@ -222,7 +222,8 @@ class Settings(BaseSettings):
     workers: int = Field(min(os.cpu_count() or 1, 8), ge=1, le=64)
     """Worker processes that normalise. Unset: one per processor, at most 8."""
     cluster: Annotated[str, AfterValidator(cluster_address)] | None = None
-    """Dask scheduler (`tls://host:port`) whose workers normalise, audit and publish. Unset: this machine does."""
+    """Dask scheduler (`tls://host:port`) whose workers normalise, audit and publish, and send searches if they share
+    `NIGHTAUDIT_RATE_STORE`. Unset: this machine does."""
     cluster_ca_file: Path | None = None
     """CA certificate (PEM) that verifies the cluster's certificates. Required for `tls://`."""
     cluster_cert_file: Path | None = None

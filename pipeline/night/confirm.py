@@ -21,7 +21,7 @@ from pipeline.lake.records import write_record
 from pipeline.night.confirm_plan import AskedAgain, ConfirmRun, choose_flags, plan_run, shard_of
 from pipeline.night.confirm_settle import settle, settle_left_over
 from pipeline.night.latest import refuse_earlier
-from pipeline.night.steps import as_sent
+from pipeline.night.search_body import as_sent
 from pipeline.night.supplier import allowance_of, open_client
 from pipeline.process.failures import one_failure
 from pipeline.publish import published_sweeps

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from pipeline.domain.errors import InputError, SettingsError
-from pipeline.domain.search import Operation, Search
 from pipeline.domain.shards import SEARCHES_PER_SHARD, Partition
 from pipeline.domain.tables import TABLES
 from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
 from pipeline.lake.delta import refuse_broken_logs
 from pipeline.lake.raw import Manifest, drop_sweep, has_answer, landed, read_ending
+from pipeline.night.ask_block import ask_block, can_spread
 from pipeline.night.choose_detail import choose_detail
 from pipeline.night.latest import latest_first, latest_unpublished, leads_nowhere, refuse_earlier
 from pipeline.night.night import Night
 from pipeline.night.read_spec import read_spec_of, spec_folder
+from pipeline.night.search_body import body_of
 from pipeline.night.supplier import allowance_of, another_supplier, open_client, supplier_name
 from pipeline.plan import SweepPlan
 from pipeline.process.limits import refuse_tight_limits
 from pipeline.settings import Settings
-from pipeline.supplier.requests import request_for
 from pipeline.sweep import Asking, SweepOptions, SweepProgress, begin, run
 from pipeline.sweep.load import is_sweep_loaded
 
@@ -97,18 +98,12 @@ async def collect(night: Night) -> SweepProgress:
             hint=f"{_ENOUGH_CALLS} Then: nightaudit resume {manifest.sweep_id}",
         )
     unbranded = unbranded_ids(lake)
-
-    def request_of(search: Search) -> bytes:
-        search = as_sent(search, unbranded)
-        # Checked against the day of the plan: a stay that has begun since is still requested, and its cell rejected.
-        request = request_for(search, today=manifest.snapshot_date, send_rate_type=manifest.send_rate_type)
-        return request.to_wire()
-
     allowance = allowance_of(settings, lake, night.now)
     async with open_client(
         settings, lake, manifest, now=night.now, allowance=allowance, sandbox=night.sandbox
     ) as client:
-        asking = Asking(client.ask, request_of, allowance.covers)
+        by_workers = partial(ask_block, rate=settings.rate, unbranded=unbranded) if can_spread(settings, lake) else None
+        asking = Asking(client.ask, body_of(manifest, unbranded), allowance.covers, by_workers)
         if settings.metrics_port is None:
             return await run(lake, manifest, asking, options, now=night.now, watch=night.watch)
         # A slow import.
@@ -151,10 +146,3 @@ def endless(partitions: Iterable[Partition], daily_calls: int | None) -> str:
         f"NIGHTAUDIT_DAILY_CALLS is {daily_calls}, but {least} searches of this sweep land together: it would never "
         "make progress."
     )
-
-
-def as_sent(search: Search, unbranded: Mapping[int, int]) -> Search:
-    """Return a search as it is sent: a single search for an opaque offer names the unbranded property."""
-    if search.operation is not Operation.SINGLE:
-        return search
-    return replace(search, property_ids=tuple(unbranded.get(own, own) for own in search.property_ids))

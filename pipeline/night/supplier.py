@@ -14,6 +14,7 @@ from pipeline.lake.raw import Manifest, landed
 from pipeline.night.overview import begun_at
 from pipeline.night.read_spec import story_nights
 from pipeline.settings import Clock, Settings, utc_now
+from pipeline.supplier.auth import ClientCredentials
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.pacer import Allowance, Unlimited
 from pipeline.supplier.shared_calls import RedisCount, SharedCalls
@@ -49,11 +50,12 @@ async def open_client(
     now: Clock = utc_now,
     allowance: Allowance | None = None,
     sandbox: SandboxProcess | None = None,
+    kept: dict[str, ClientCredentials] | None = None,
 ) -> AsyncIterator[SupplierClient]:
     """Open a client for the supplier of `manifest` or, without one, of the settings.
 
     A sandbox answers as it did when that sweep began, so that a resumed sweep gets the same answers. A running one
-    (`sandbox`) is set to that night and left running.
+    (`sandbox`) is set to that night and left running. `kept` holds tokens for the next client of this process.
     Raises InputError if the settings name another supplier than the sweep's.
     """
     if manifest is not None and manifest.supplier != supplier_name(settings):
@@ -63,7 +65,7 @@ async def open_client(
         )
     async with AsyncExitStack() as opened:
         if not settings.is_simulated:
-            client = SupplierClient.of(settings, allowance=allowance, now=now)
+            client = SupplierClient.of(settings, allowance=allowance, now=now, kept=kept)
         else:
             if sandbox is None:
                 sandbox = opened.enter_context(_sandbox(settings, lake, manifest))

@@ -112,6 +112,11 @@ class ClientCredentials(httpx.Auth):
         # A second 401 is about this request; others may continue with the same token.
         yield _carrying(request, self._token)
 
+    def take_over(self, other: ClientCredentials) -> None:
+        """Use the token that another client of the same name got."""
+        self._token = other._token
+        self._tokens.extend(other._tokens)
+
     def redact(self, text: str) -> str:
         """Return `text` without the secret and the latest tokens, in every form in which they are sent."""
         # The longest first, as one may be part of another.

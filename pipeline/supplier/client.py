@@ -100,20 +100,29 @@ class SupplierClient:
         client_secret: str | None = None,
         allowance: Allowance | None = None,
         now: Clock | None = None,
+        kept: dict[str, ClientCredentials] | None = None,
     ) -> SupplierClient:
-        """Return the client that `settings` describe; the other arguments override them (the sandbox)."""
+        """Return the client that `settings` describe; the other arguments override them (the sandbox).
+
+        It goes on with the token of the last client in `kept`, and takes its place there.
+        """
         base = base_url or settings.base_url or ""
         auth_url = base if base_url else settings.auth_url or base
         secret = settings.client_secret.get_secret_value() if settings.client_secret else ""
+        auth = ClientCredentials(
+            auth_url.rstrip("/") + TOKEN_PATH,
+            client_id or settings.client_id or "",
+            client_secret or secret,
+            scopes=settings.scopes,
+            credentials=settings.credentials,
+        )
+        if kept is not None:
+            if last := kept.get(auth.address):
+                auth.take_over(last)
+            kept[auth.address] = auth
         return cls(
             base,
-            ClientCredentials(
-                auth_url.rstrip("/") + TOKEN_PATH,
-                client_id or settings.client_id or "",
-                client_secret or secret,
-                scopes=settings.scopes,
-                credentials=settings.credentials,
-            ),
+            auth,
             pacer=_pace(settings, base),
             concurrency=settings.in_flight,
             attempts=settings.attempts,

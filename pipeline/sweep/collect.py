@@ -11,7 +11,7 @@ import json
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
 from pipeline.domain.errors import CallsUsedUp
@@ -47,6 +47,11 @@ class Tally:
     failed_cells: int = 0
     rejected_cells: int = 0
     wire_bytes: int = 0
+
+    def add(self, other: Tally) -> None:
+        """Add what another collection has sent."""
+        for counted in fields(self):
+            setattr(self, counted.name, getattr(self, counted.name) + getattr(other, counted.name))
 
 
 class Collector:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import forkserver
-from typing import Self
+from typing import Self, TypeVar
 
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.servers import Cluster
@@ -28,6 +28,9 @@ from pipeline.process.tracker import run_tracker
 SEGMENTS_PER_WORKER = 2
 
 
+T = TypeVar("T")
+
+
 class Normalisers:
     """A pool of processes, or of workers of a cluster, for the segments of one sweep."""
 
@@ -41,7 +44,8 @@ class Normalisers:
         # Starting a process waits for the fork server's imports. The event loop must not wait, because requests are
         # paced; nor may the threads that land answers meanwhile.
         self._starter = ThreadPoolExecutor(1)
-        self.places = asyncio.Semaphore(size_of(self._pool, workers) * SEGMENTS_PER_WORKER)
+        self.size = size_of(self._pool, workers)
+        self.places = asyncio.Semaphore(self.size * SEGMENTS_PER_WORKER)
 
     async def __aenter__(self) -> Self:
         return self
@@ -50,6 +54,10 @@ class Normalisers:
         self._starter.shutdown(wait=False, cancel_futures=True)
         run_tracker()
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
+
+    def submit(self, work: Callable[..., T], *args: object) -> Future[T]:
+        """Give other work on the sweep to a worker; `args` begin with the lake and the sweep."""
+        return self._pool.submit(work, *args)
 
     async def normalise(self, segment: Segment, unasked: dict[int, Asked]) -> SegmentResult:
         """Normalise one segment in a process of the pool."""
@@ -72,10 +80,18 @@ class Normalisers:
             )
 
 
-def _read_for(lake: Lake, sweep_id: str, segment: Segment, *_: object) -> Iterator[str]:
-    """Return the files of the lake that a segment is made from, and those that an earlier attempt has made of it."""
+def _read_for(lake: Lake, sweep_id: str, what: object, *_: object) -> Iterator[str]:
+    """Return the files of the lake that a task reads.
+
+    For a segment these are what it is made from, and what an earlier attempt has made of it.
+    """
     yield "lake.json"
     yield lake.manifest_path(sweep_id)
+    if isinstance(what, Segment):
+        yield from _files_of(lake, sweep_id, what)
+
+
+def _files_of(lake: Lake, sweep_id: str, segment: Segment) -> Iterator[str]:
     shards = [name for shard in segment.shards for name in (shard.name, second_look(shard.name))]
     tables = [lake.table_file(table, sweep_id, segment.name) for table in SEGMENT_TABLES]
     yield from filter(lake.exists, [*(lake.shard_path(sweep_id, name) for name in shards), *tables])

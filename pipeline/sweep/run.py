@@ -26,6 +26,7 @@ from pipeline.sweep.load import load_sweep
 from pipeline.sweep.normalisers import Normalisers
 from pipeline.sweep.outage import samples_of
 from pipeline.sweep.progress import SweepProgress, Watch, progress_of, watched
+from pipeline.sweep.spread import AskBlock, SpreadCollector
 from pipeline.sweep.stop import stopping_on_signals
 from pipeline.sweep.under_way import UnderWay
 
@@ -47,6 +48,8 @@ class Asking:
     ask: Ask
     request_of: Callable[[Search], bytes]
     covers: Covers = lambda _: True
+    ask_block: AskBlock | None = None
+    """How a worker of the cluster sends searches; None: only this machine does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +99,26 @@ async def run(
                             covers=asking.covers,
                             samples=samples_of(plan),
                         )
-                        stopping.tell(collector.stop)
                         under_way.look_again = partial(
                             _look_again, lake, sweep_id, collector, plan, options.max_body_bytes
                         )
                         await under_way.begin_whole()
-                        await collector.collect(under_way.missing(plan))
+                        missing = partial(under_way.missing, plan)
+                        if asking.ask_block is None:
+                            stopping.tell(collector.stop)
+                            await collector.collect(missing())
+                        else:
+                            spread = SpreadCollector(
+                                lake,
+                                sweep_id,
+                                asking.ask_block,
+                                normalisers,
+                                collector,
+                                in_flight=options.in_flight,
+                                on_landed=under_way.on_landed,
+                            )
+                            stopping.tell(spread.stop)
+                            await spread.collect(missing)
                         if under_way.is_all_landed:
                             await under_way.wait()
                         await under_way.raise_failures()

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import selectors
-import shutil
 import socket
 import struct
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,7 +14,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
-from free_port import free_port
+from redis_server import redis_server
 
 from pipeline.supplier.auth import ClientCredentials
 from pipeline.supplier.client import SupplierClient
@@ -238,16 +235,5 @@ def virtual_time():
 @pytest.fixture
 def redis(tmp_path):
     """The address of a Redis of its own."""
-    program = os.environ.get("REDIS_SERVER") or shutil.which("redis-server")
-    if program is None:
-        pytest.skip("there is no redis-server: apt-get install redis-server, or name it in REDIS_SERVER")
-    port = free_port()
-    server = subprocess.Popen([program, "--port", str(port), "--save", "", "--dir", str(tmp_path)], stdout=-1)
-    try:
-        for line in server.stdout:
-            if b"Ready to accept" in line:
-                break
-        yield f"redis://127.0.0.1:{port}/0"
-    finally:
-        server.kill()
-        server.wait()
+    with redis_server(tmp_path) as address:
+        yield address

@@ -1,0 +1,86 @@
+"""A block of a sweep's searches, sent by a worker of a cluster with its own settings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from pipeline.domain.errors import SettingsError
+from pipeline.domain.shards import Shard
+from pipeline.lake import Lake
+from pipeline.lake.raw import Manifest, read_ending, read_manifest
+from pipeline.night.search_body import body_of
+from pipeline.night.supplier import allowance_of, open_client
+from pipeline.plan import SweepPlan
+from pipeline.settings import Settings, read_settings, utc_now
+from pipeline.supplier.auth import ClientCredentials
+from pipeline.sweep import plan_of
+from pipeline.sweep.collect import Collector, Tally
+from pipeline.sweep.outage import samples_of
+
+# The token of this process outlasts a block: an expiry costs one token request for each worker.
+_credentials: dict[str, ClientCredentials] = {}
+
+
+def can_spread(settings: Settings, lake: Lake) -> bool:
+    """Return whether workers of a cluster may send searches: they must share one rate and one daily cap.
+
+    The bundled sandbox answers the machine that started it, and live metrics count the requests of one process.
+    """
+    has_one_cap = settings.daily_calls is None or lake.copy is None
+    has_one_rate = settings.spread_over is not None and settings.rate_store is not None
+    return has_one_rate and has_one_cap and not settings.is_simulated and settings.metrics_port is None
+
+
+def ask_block(
+    lake: Lake, sweep_id: str, shards: Sequence[Shard], in_flight: int, *, rate: float, unbranded: Mapping[int, int]
+) -> Tally:
+    """Send the searches of the shards that have not landed, land them, and return how many there were.
+
+    `rate` is that of all workers together, in requests per second.
+
+    Raises InputError if this worker lacks the supplier's settings, and what `Collector.collect` raises.
+    """
+    settings = read_settings(requests_per_second=rate)
+    if settings.rate_store is None:
+        raise SettingsError("A worker has no NIGHTAUDIT_RATE_STORE, so it would send at a rate of its own.")
+    return asyncio.run(_sent(settings, lake, read_manifest(lake, sweep_id), shards, in_flight, unbranded))
+
+
+async def _sent(
+    settings: Settings,
+    lake: Lake,
+    manifest: Manifest,
+    shards: Sequence[Shard],
+    in_flight: int,
+    unbranded: Mapping[int, int],
+) -> Tally:
+    async def landed(_: Shard) -> None:
+        """The night is told of the whole block."""
+
+    plan, allowance = _plan(manifest), allowance_of(settings, lake, utc_now)
+    async with open_client(settings, lake, manifest, allowance=allowance, kept=_credentials) as client:
+        collector = Collector(
+            lake,
+            manifest.sweep_id,
+            client.ask,
+            body_of(manifest, unbranded),
+            in_flight=in_flight,
+            on_landed=landed,
+            covers=allowance.covers,
+            samples=samples_of(plan),
+        )
+        # Looked up as each is opened: this worker may have been cut off for so long that others took its place.
+        await collector.collect(
+            (shard, plan.searches(shard.start, shard.stop))
+            for shard in shards
+            if not lake.exists(lake.shard_path(manifest.sweep_id, shard.name))
+            and read_ending(lake, manifest.sweep_id) is None
+        )
+    return collector.tally
+
+
+@lru_cache(maxsize=1)
+def _plan(manifest: Manifest) -> SweepPlan:
+    return plan_of(manifest)

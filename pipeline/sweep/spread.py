@@ -1,0 +1,104 @@
+"""Sending searches from the workers of a cluster: each sends and lands a block of shards after the other.
+
+Shards are the unit that lands: a block that is repeated after its worker was lost leaves out those that have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+from pipeline.domain.errors import InputError, NightauditError
+from pipeline.domain.search import Search
+from pipeline.domain.shards import Shard
+from pipeline.lake import Lake
+from pipeline.sweep.collect import Collector, Tally
+from pipeline.sweep.normalisers import Normalisers
+
+logger = logging.getLogger(__name__)
+
+# Each worker gets at least this many blocks of a large sweep, so that all end at about the same time.
+_BLOCKS_A_WORKER = 4
+# As many as are waited for after Ctrl-C.
+_SHARDS_A_BLOCK = 8
+
+# Sends the searches of the shards that have not landed, with so many in flight, and lands them.
+AskBlock = Callable[[Lake, str, Sequence[Shard], int], Tally]
+
+# The shards that have not landed, with their searches.
+Missing = Callable[[], Iterable[tuple[Shard, Iterable[Search]]]]
+
+
+class SpreadCollector:
+    """Gives blocks of shards to the workers that also normalise. What they cannot send, `own` sends from here."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        sweep_id: str,
+        ask_block: AskBlock,
+        workers: Normalisers,
+        own: Collector,
+        *,
+        in_flight: int,
+        on_landed: Callable[[Shard], Awaitable[None]],
+    ) -> None:
+        self._lake = lake
+        self._sweep_id = sweep_id
+        self._ask_block = ask_block
+        self._workers = workers
+        self._own = own
+        # All workers together have as many searches in flight as one machine alone.
+        self._in_flight = -(-in_flight // workers.size)
+        self._on_landed = on_landed
+        self._running: dict[asyncio.Future[Tally], Sequence[Shard]] = {}
+        self._stopping = False
+
+    def stop(self) -> int:
+        """Give out no further block; return the searches of those that workers have."""
+        self._stopping = True
+        return self._own.stop() + sum(shard.stop - shard.start for block in self._running.values() for shard in block)
+
+    async def collect(self, missing: Missing) -> None:
+        """Send all searches of the missing shards and land them. Raises what `Collector.collect` raises.
+
+        After a failure, blocks that workers have begun are finished. If a worker cannot send searches, because it lacks
+        the supplier's settings, all that are left are sent from here.
+        """
+        refused = await self._give_out(_blocks([shard for shard, _ in missing()], self._workers.size))
+        if refused is not None and not self._stopping:
+            logger.warning("Searches are sent from this machine alone: %s", refused.message)
+            await self._own.collect(missing())
+
+    async def _give_out(self, blocks: Iterator[Sequence[Shard]]) -> InputError | None:
+        """Let workers send blocks, and return why one of them cannot; raises the first failure."""
+        refused, failure = None, None
+        while True:
+            is_open = not self._stopping and refused is None and failure is None
+            # One more than there are workers, so that none waits for its next block.
+            for block in islice(blocks, max(0, self._workers.size + 1 - len(self._running)) if is_open else 0):
+                task = self._workers.submit(self._ask_block, self._lake, self._sweep_id, block, self._in_flight)
+                self._running[asyncio.wrap_future(task)] = block
+            if not self._running:
+                break
+            ended, _ = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            for each in ended:
+                block = self._running.pop(each)
+                try:
+                    self._own.tally.add(each.result())
+                    for shard in block:
+                        await self._on_landed(shard)
+                except InputError as error:
+                    refused = refused or error
+                except NightauditError as error:
+                    failure = failure or error
+        if failure is not None:
+            raise failure
+        return refused
+
+
+def _blocks(shards: Sequence[Shard], workers: int) -> Iterator[Sequence[Shard]]:
+    size = max(1, min(_SHARDS_A_BLOCK, len(shards) // (_BLOCKS_A_WORKER * workers)))
+    return (tuple(shards[start : start + size]) for start in range(0, len(shards), size))
