@@ -57,7 +57,7 @@ async def _sent(
     unbranded: Mapping[int, int],
 ) -> Tally:
     async def landed(_: Shard) -> None:
-        """The night is told of the whole block."""
+        """The night counts the block as a whole."""
 
     plan, allowance = _plan(manifest), allowance_of(settings, lake, utc_now)
     async with open_client(settings, lake, manifest, allowance=allowance, kept=_credentials) as client:

@@ -104,7 +104,7 @@ class SupplierClient:
     ) -> SupplierClient:
         """Return the client that `settings` describe; the other arguments override them (the sandbox).
 
-        It goes on with the token of the last client in `kept`, and takes its place there.
+        It continues with the token of the last client in `kept`, and takes its place there.
         """
         base = base_url or settings.base_url or ""
         auth_url = base if base_url else settings.auth_url or base

@@ -24,7 +24,7 @@ _BLOCKS_A_WORKER = 4
 # As many as are waited for after Ctrl-C.
 _SHARDS_A_BLOCK = 8
 
-# Sends the searches of the shards that have not landed, with so many in flight, and lands them.
+# Sends the searches of the shards that have not landed, at most N at a time, and lands them.
 AskBlock = Callable[[Lake, str, Sequence[Shard], int], Tally]
 
 # The shards that have not landed, with their searches.
