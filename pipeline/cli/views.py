@@ -24,6 +24,9 @@ from pipeline.plan.estimate import Bound, Step
 from pipeline.publish import Published
 from pipeline.settings import Settings
 
+# Before anything is requested.
+_TO_COME = "The data will be simulated: the bundled sandbox answers, not a supplier."
+
 
 def plan_view(settings: Settings, outlook: Outlook) -> RenderableType:
     """Return what a plan requests and costs."""
@@ -49,7 +52,7 @@ def plan_view(settings: Settings, outlook: Outlook) -> RenderableType:
     for source, figures in _sources(outlook).items():
         table.add_row(source, figures)
     refused = [Text(f"{outlook.endless} A sweep is refused.", style="bold red")] if outlook.endless else []
-    return Group(table, *refused, _simulated(settings.is_simulated))
+    return Group(table, *refused, Text(_TO_COME if settings.is_simulated else "", style="yellow"))
 
 
 _BOUNDS = {
@@ -95,7 +98,7 @@ def begun_view(manifest: Manifest) -> RenderableType:
     """Return which sweep begins."""
     of_what = f": {manifest.cells:,} cells (supplier: {manifest.supplier}). "
     text = Text.assemble("Sweep ", (manifest.sweep_id, "bold"), of_what)
-    return text.append(SIMULATED, style="yellow") if manifest.is_simulated else text
+    return text.append(_TO_COME, style="yellow") if manifest.is_simulated else text
 
 
 def sweep_view(row: Mapping[str, Any]) -> RenderableType:

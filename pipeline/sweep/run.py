@@ -26,7 +26,7 @@ from pipeline.sweep.load import load_sweep
 from pipeline.sweep.normalisers import Normalisers
 from pipeline.sweep.outage import samples_of
 from pipeline.sweep.progress import SweepProgress, Watch, progress_of, watched
-from pipeline.sweep.spread import AskBlock, SpreadCollector
+from pipeline.sweep.spread_collector import AskBlock, SpreadCollector
 from pipeline.sweep.stop import stopping_on_signals
 from pipeline.sweep.under_way import UnderWay
 

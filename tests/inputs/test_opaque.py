@@ -16,6 +16,7 @@ from pipeline.lake.database import query_published
 from pipeline.lake.raw import read_shard
 from pipeline.night import steps
 from pipeline.night.night import Night
+from pipeline.night.search_body import as_sent
 from pipeline.normalise.read_answer import Reading
 from pipeline.normalise.refusals import Refusal
 from pipeline.normalise.request import Asked, asked_for, sent_ids, under_own_id
@@ -96,7 +97,7 @@ def test_planned_is_still_the_sum_of_the_statuses(swept):
 def test_a_list_search_is_sent_as_it_is():
     stay = Stay.of(datetime(2030, 1, 1, tzinfo=UTC).date(), 1)
     search = Search(0, Operation.MULTI, "GB", ProductType.HOTEL, stay, Party.parse("2"), None, (1, 2))
-    assert steps.as_sent(search, {1: 9}) is search
+    assert as_sent(search, {1: 9}) is search
 
 
 def test_what_could_not_be_read_is_reported_of_the_cells_own_property():

@@ -12,7 +12,7 @@ from pipeline.domain.errors import SettingsError, SupplierError
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition, Shard
 from pipeline.sweep.collect import Tally
-from pipeline.sweep.spread import SpreadCollector
+from pipeline.sweep.spread_collector import SpreadCollector
 
 SEARCHES = 32
 
