@@ -1,6 +1,6 @@
-"""Sending searches from the workers of a cluster: each sends and lands a block of shards after the other.
+"""Sending searches from the workers of a cluster: each sends one block of shards after another, and lands it.
 
-Shards are the unit that lands: a block that is repeated after its worker was lost leaves out those that have.
+If a worker is lost, another one repeats its block without the shards that have landed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 # Each worker gets at least this many blocks of a large sweep, so that all end at about the same time.
 _BLOCKS_A_WORKER = 4
-# As many as are waited for after Ctrl-C.
+# Few, because after Ctrl-C the night waits for the blocks that workers have begun.
 _SHARDS_A_BLOCK = 8
 
 # Sends the searches of the shards that have not landed, at most N at a time, and lands them.
