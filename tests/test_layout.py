@@ -38,7 +38,7 @@ BESIDE_THE_STAGES = {
     "benchmarks": "`make bench`",
     "contract": "the supplier's document as data",
     "docs": "README, guide and commands in step",
-    "faults": "`make test-faults`: whole nights that something befalls",
+    "faults": "`make test-faults`, and lakes that lose files",
     "flows": "the folder `flows/`",
     "notebooks": "the folder `notebooks/`",
     "oracle": "relations worked out again from the raw answers alone",

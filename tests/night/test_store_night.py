@@ -124,6 +124,7 @@ def workers_elsewhere(folder: Path, copy: Path) -> Iterator[tuple[Machines, list
         machines.end()
 
 
+@pytest.mark.cluster
 @pytest.mark.usefixtures("store")
 def test_three_nights_on_s3_with_three_workers_on_other_machines_are_those_of_a_folder(tmp_path, server, monkeypatch):
     alone = Machine(tmp_path / "alone", None, NIGHTAUDIT_LAKE="lake")
