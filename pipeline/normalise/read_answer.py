@@ -15,13 +15,18 @@ from pipeline.normalise.content import PropertyContent, content_of
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.offers import Offers, collect_offers
 from pipeline.normalise.parts import Deviation
-from pipeline.normalise.refusals import Refusal, is_nameless, refusal
+from pipeline.normalise.refusals import MOST_REFUSALS, Refusal, TooManyRefusals, is_nameless, refusal
 from pipeline.supplier import wire
 from pipeline.supplier.envelope import Rest, rest_of
 from pipeline.supplier.failure_signs import SERVER_CODES
 
 _MULTI = msgspec.json.Decoder(wire.MultiAnswer)
 _SINGLE = msgspec.json.Decoder(wire.SingleAnswer)
+
+# Each object of an answer takes up to a kilobyte of memory here. The largest bodies that are allowed have fewer objects
+# if they hold offers; a body of a few kilobytes can be inflated to many more.
+_MOST_OBJECTS = 1_000_000
+_MOST_ITEMS = 5_000_000
 
 
 @dataclass(slots=True)
@@ -75,10 +80,20 @@ class Reading:
 
 def read_answer(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
     """Read an inflated 200 body. Never raises for anything that a supplier may send."""
+    if len(body) > _MOST_OBJECTS and (body.count(b"{") > _MOST_OBJECTS or body.count(b",") > _MOST_ITEMS):
+        return _unreadable(f"has more than {_MOST_OBJECTS:,} objects or {_MOST_ITEMS:,} items", body)
     try:
         return _read_strictly(body, operation, asked, interned)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
+        pass
+    try:
         return _read_tolerantly(body, operation, asked, interned)
+    except TooManyRefusals:
+        return _unreadable(f"has more than {MOST_REFUSALS:,} unreadable parts", body)
+
+
+def _unreadable(reason: str, body: bytes) -> Reading:
+    return Reading(is_unreadable=True, refusals=[refusal("answer", None, "$", reason, body)])
 
 
 class _Unexpected(ValueError):
@@ -104,6 +119,8 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
     if nameless and is_alone:
         # Only one property was requested, and every field is optional, so it must be that one.
         (nameless[0].property_id,) = asked
+    elif len(nameless) > MOST_REFUSALS:
+        raise _Unexpected
     elif nameless:
         refusals = [
             refusal("property", None, f"properties[{index}]", tolerant.NO_ID, msgspec.json.encode(found))

@@ -15,6 +15,13 @@ from pipeline.supplier.fields import fields_of
 
 _SAMPLE_CHARACTERS = 500
 
+MOST_REFUSALS = 20_000
+"""Refusals of one answer; one with more is refused as a whole, and its properties are requested again in halves."""
+
+
+class TooManyRefusals(Exception):
+    """An answer has more than MOST_REFUSALS unreadable parts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

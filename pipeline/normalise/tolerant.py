@@ -15,7 +15,17 @@ import msgspec
 
 from pipeline.domain.search import Operation
 from pipeline.normalise.parts import Deviation, PartReader, Unfit, kind_of, storable
-from pipeline.normalise.refusals import Refusal, beside, check_product, check_room, names_error, reason_of, refusal
+from pipeline.normalise.refusals import (
+    MOST_REFUSALS,
+    Refusal,
+    TooManyRefusals,
+    beside,
+    check_product,
+    check_room,
+    names_error,
+    reason_of,
+    refusal,
+)
 from pipeline.supplier import wire
 from pipeline.supplier.bodies import BYTE_ORDER_MARK
 from pipeline.supplier.envelope import (
@@ -66,7 +76,10 @@ class _Candidate:
 def read(
     body: bytes, operation: Operation, asked: frozenset[int], fits: Callable[[Sequence[wire.Product]], None]
 ) -> SecondReading:
-    """Read a body part by part, without raising. `fits` raises if one of some products cannot be stored."""
+    """Read a body part by part. `fits` raises if one of some products cannot be stored.
+
+    Raises TooManyRefusals alone.
+    """
     reader = _Reader(operation, asked, fits)
     try:
         document = decoded_with_repeats(body.removeprefix(BYTE_ORDER_MARK))
@@ -263,6 +276,10 @@ class _Reader:
             fitting = self._candidates
         except (msgspec.MsgspecError, OverflowError, ValueError):
             fitting = [candidate for candidate in self._candidates if self._does_fit(candidate)]
+            # By identity: a list may contain equal products.
+            kept = {id(candidate.product) for candidate in fitting}
+            for products in {id(candidate.products): candidate.products for candidate in self._candidates}.values():
+                products[:] = [product for product in products if id(product) in kept]
         for candidate in fitting:
             self.found.offer_nos.append(candidate.offer_no)
             self._parts.noted += candidate.deviations
@@ -271,13 +288,13 @@ class _Reader:
         try:
             self._fits([candidate.product])
         except (msgspec.MsgspecError, OverflowError, ValueError) as error:
-            # By identity: a list may contain equal products.
-            candidate.products[:] = [product for product in candidate.products if product is not candidate.product]
             self._refuse("offer", candidate.property_id, candidate.place, reason_of(error), candidate.value)
             return False
         return True
 
     def _refuse(self, part: str, property_id: int | None, place: str, reason: str, value: Any) -> None:
+        if len(self.found.refusals) >= MOST_REFUSALS:
+            raise TooManyRefusals
         try:
             sent = storable(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
         except RecursionError:

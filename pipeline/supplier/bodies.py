@@ -18,6 +18,8 @@ _BLANK = b" \t\r\n"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PLAIN = frozenset({"", "identity"})
 _DEFLATED = frozenset({"gzip", "x-gzip", "deflate"})
+# Servers send one member, or one per cached part. Each further one copies what follows it, so many take quadratic time.
+_MOST_MEMBERS = 1000
 
 
 class UnreadableBody(ValueError):
@@ -74,7 +76,7 @@ def _inflated(body: bytes, limit_bytes: int) -> tuple[bytes, bytes]:
     parts: list[bytes] = []
     size = 0
     # A gzip body may consist of several members.
-    while body:
+    for _ in range(_MOST_MEMBERS):
         member = isal_zlib.decompressobj(_GZIP_OR_ZLIB)
         try:
             parts.append(member.decompress(body, limit_bytes + 1 - size))
@@ -86,7 +88,9 @@ def _inflated(body: bytes, limit_bytes: int) -> tuple[bytes, bytes]:
         if not member.eof:
             raise UnreadableBody("compressed body breaks off")
         body = member.unused_data
-    return b"".join(parts), b""
+        if not body:
+            return b"".join(parts), b""
+    raise UnreadableBody(f"compressed body of more than {_MOST_MEMBERS:,} members")
 
 
 _END = int.from_bytes(b'":', "little")

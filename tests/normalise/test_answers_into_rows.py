@@ -201,6 +201,29 @@ def test_an_unreadable_answer_is_a_reject_and_fails_its_cells(lake, name):
     assert tables["search"]["outcome"].to_pylist() == ["failed", "answered"]
 
 
+# Each is sent as a few kilobytes, compressed, and would otherwise be millions of rows or take hours.
+FULL = {
+    "properties without an id": b'{"properties":[{"propertyId":1}' + b",{}" * 21_000 + b"]}",
+    "rooms": b'{"properties":[{"propertyId":1,"roomStays":[' + b'{"id":[]},' * 21_000 + b'{"id":0}]}]}',
+    "products that do not fit": b'{"properties":[{"propertyId":1,"roomStays":[{"id":0,"products":['
+    + b'{"productId":5,"charges":{"total":1e300}},' * 21_000
+    + b'{"productId":5}]}]}]}',
+    "objects": b'{"properties":[{"propertyId":1}' + b",{}" * 1_100_000 + b"]}",
+    "items": b'{"properties":[{"propertyId":1,"roomStays":[0' + b",0" * 5_100_000 + b"]}]}",
+}
+
+
+@pytest.mark.parametrize("of", FULL)
+def test_an_answer_of_more_parts_than_any_can_have_is_one_reject_and_fails_its_cells(lake, of):
+    packed = gzip.compress(FULL[of])
+    given = [record(body=packed, content_encoding="gzip"), record(1, answer(house(3)), property_ids=(3,))]
+    tables = normalised(lake, given, max_body=64_000_000)
+    assert cells_of(tables) == {1: ("failed", None, 0), 2: ("failed", None, 0), 3: ("offered", None, 1)}
+    (reject,) = tables["reject"].to_pylist()
+    assert reject["part"] == "answer"
+    assert "more than" in reject["reason"]
+
+
 PACKED = gzip.compress(json.dumps(answer(house())).encode())
 
 

@@ -29,6 +29,12 @@ def test_several_gzip_members_are_one_body():
     assert inflate(gzip.compress(b"ab") + gzip.compress(b"cd"), "gzip", limit_bytes=4) == b"abcd"
 
 
+def test_a_body_of_very_many_empty_members_is_refused_at_once():
+    with pytest.raises(UnreadableBody, match="more than 1,000 members"):
+        inflate(gzip.compress(b"") * 500_000, "gzip", limit_bytes=100)
+    assert inflate(gzip.compress(b"a") * 1000, "gzip", limit_bytes=1000) == b"a" * 1000
+
+
 @pytest.mark.parametrize("members", [1, 2])
 def test_a_bomb_is_refused_at_the_limit(members):
     bomb = gzip.compress(b"\0" * 10_000_000) * members
