@@ -6,7 +6,9 @@ letter measured, which takes half of the time of a chart, and charts would depen
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +20,27 @@ import vl_convert
 _VARIABLE: Final = "FONTCONFIG_FILE"
 _NO_FONTS: Final = Path(__file__).with_name("no_fonts.conf")
 
+# Characters of two units in UTF-16, such as emoji: the library cuts a long label between the two, and then fails.
+_PAIRS: Final = re.compile("[\U00010000-\U0010ffff]")
+# Characters of one unit that have no meaning of their own.
+_STAND_INS: Final = range(0xE000, 0xF900)
+
 
 def draw(spec: Mapping[str, Any]) -> str:
     """Return a chart in Vega-Lite as SVG."""
+    text = json.dumps(spec, ensure_ascii=False)
+    found = sorted(set(_PAIRS.findall(text)))
+    if not found:
+        return _drawn(dict(spec))
+    free = (chr(code) for code in _STAND_INS if chr(code) not in text)
+    stand_ins = dict(zip(found, free, strict=False))
+    drawn = _drawn(json.loads(_PAIRS.sub(lambda each: stand_ins.get(each[0], "\ufffd"), text)))
+    return drawn.translate({ord(each): character for character, each in stand_ins.items()})
+
+
+def _drawn(spec: dict[str, Any]) -> str:
     with _no_fonts_of_the_machine():
-        return vl_convert.vegalite_to_svg(dict(spec))
+        return vl_convert.vegalite_to_svg(spec)
 
 
 def start() -> None:

@@ -1,6 +1,7 @@
 """The library that draws charts, without the fonts of the machine."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,20 @@ def test_a_chart_is_the_same_where_its_machine_has_other_fonts(tmp_path: Path) -
         env=os.environ | {"FONTCONFIG_FILE": str(none)},
     )
     assert there.stdout == draw(_SPEC)
+
+
+@pytest.mark.parametrize("limit", range(60, 100, 3))
+def test_a_label_that_is_cut_may_have_any_characters(limit: int) -> None:
+    """Wherever the label is cut, between the two units of a character too."""
+    names = ["\U0001f3e8" * 15, "Hotel \U00020bb7 Sonne \U0001f3e8", "\ue000 \U0010ffff " * 9]
+    spec = _SPEC | {
+        "data": {"values": [{"day": name, "share": 1} for name in names]},
+        "encoding": {"y": {"field": "day", "type": "nominal"}, "x": {"field": "share", "type": "quantitative"}},
+        "config": {"font": "Arial, sans-serif", "axis": {"labelLimit": limit}},
+    }
+    drawn = draw(spec)
+    assert all(character in drawn for character in ("\U0001f3e8", "\U00020bb7", "\ue000", "\U0010ffff"))
+    assert len(set(re.findall("[\ue000-\uf8ff]", drawn))) == 1
 
 
 def test_a_chart_that_is_shown_twice_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
