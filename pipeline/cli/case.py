@@ -10,7 +10,7 @@ from rich.text import Text
 
 from pipeline.cli.query import show_query
 from pipeline.cli.terminal import Terminal, listing
-from pipeline.domain.texts import printable
+from pipeline.domain.texts import printable, shortened
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
 from pipeline.publish.refresh import refresh
@@ -19,6 +19,8 @@ from pipeline.replay.finding import Row
 from pipeline.settings import read_settings
 
 _CASES_OF_A_TABLE = 25
+# Characters of a property's name, which may be of any length.
+_NAME = 120
 
 
 def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, output: Path | None) -> None:
@@ -72,7 +74,7 @@ def _whom(case: Row) -> str:
     pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
     if case["scope"] == "market":
         return f"market {case['market']}{pair}"
-    name = f" ({printable(case['property_name'])})" if case["property_name"] else ""
+    name = f" ({printable(shortened(case['property_name'], _NAME))})" if case["property_name"] else ""
     return f"property {case['property_id']}{name}, {case['market'] or ', '.join(case['markets']) or 'all markets'}"
 
 

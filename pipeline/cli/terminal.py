@@ -13,7 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.domain.errors import InputError, LakeFull, NightauditError
-from pipeline.domain.texts import printable, printable_json
+from pipeline.domain.texts import printable, printable_json, shortened
+
+# Characters of one fact, however long a supplier's texts are.
+_FACT = 2_000
 
 
 class Terminal(Console):
@@ -26,9 +29,9 @@ class Terminal(Console):
             yield segment if control or text.isprintable() else Segment(printable(text), style)
 
     def facts(self, facts: Iterable[tuple[str, str]], style: str = "bold", before: str = "") -> None:
-        """Print labels with their texts, a line each. Texts come from the supplier: nothing in them is markup."""
+        """Print labels with their texts, a line each. Texts come from the supplier: no markup, and cut if very long."""
         for label, text in facts:
-            self.print(Text.assemble((f"{before}{label}: ", style), text))
+            self.print(Text.assemble((f"{before}{label}: ", style), shortened(text, _FACT)))
 
 
 def listing(*heads: str) -> Table:

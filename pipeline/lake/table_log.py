@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import Table
-from pipeline.lake.checksums import Recorded, note_begun, note_gone, note_there, record, sum_of_file
+from pipeline.lake.checksums import Recorded, note_begun, note_gone, note_there, record, refuse_damaged, sum_of_file
 from pipeline.lake.objects import Lake
 
 # Commits between two checkpoints; without them each commit would read the log of all nights before.
@@ -35,6 +35,8 @@ class _Read:
 
 # By folder. A night reads a table's log hundreds of times, and each reading takes milliseconds.
 _READ: dict[Path, _Read] = {}
+# By folder, the checkpoint that was last found to be what was written: its name, size and time.
+_WHOLE: dict[Path, tuple[str, int, int]] = {}
 
 
 @contextmanager
@@ -42,7 +44,11 @@ def reading(root: Path) -> Iterator[None]:
     """Raise LakeError for a log that cannot be read: the library reads parts of it only when they are asked for."""
     try:
         yield
-    except (DeltaError, OSError) as error:
+    except BaseException as error:
+        # A panic of the library, which no exception class of ours or its own covers.
+        is_panic = type(error).__name__ == "PanicException"
+        if not is_panic and not isinstance(error, DeltaError | OSError):
+            raise
         raise LakeError(
             f"The table {root} cannot be read: {first_line(error)}",
             kept="The raw answers are untouched.",
@@ -57,6 +63,7 @@ def existing(lake: Lake, table: Table) -> DeltaTable | None:
     known = _READ.get(root)
     if known is not None and known.log == log:
         return known.delta
+    _refuse_damaged_checkpoint(lake, root, log)
     with reading(root):
         try:
             delta = DeltaTable(root)
@@ -65,6 +72,14 @@ def existing(lake: Lake, table: Table) -> DeltaTable | None:
     # Listed before it was read, so commits in between are read again.
     _READ[root] = _Read(log, delta)
     return delta
+
+
+def _refuse_damaged_checkpoint(lake: Lake, root: Path, log: _LogFiles) -> None:
+    """Raise CorruptObject for a damaged last checkpoint: the library may end in a panic, or read other values."""
+    checkpoint = max((file for file in log if file[0].endswith(".parquet")), default=None)
+    if checkpoint is not None and _WHOLE.get(root) != checkpoint:
+        refuse_damaged(lake.root, [root / "_delta_log" / checkpoint[0]])
+        _WHOLE[root] = checkpoint
 
 
 def files_of(lake: Lake, table: Table, delta: DeltaTable) -> tuple[Path, ...]:

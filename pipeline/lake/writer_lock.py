@@ -10,6 +10,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from pipeline.domain.errors import LakeBusy, LakeFull, first_line
+from pipeline.domain.texts import printable
 
 
 @contextmanager
@@ -22,7 +23,8 @@ def locked(root: Path, address: str, what: str) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        holder = note.read_text() if note.exists() else "another process"
+        # Its bytes may be damaged, as no checksum covers them.
+        holder = printable(note.read_text(errors="replace")) if note.is_file() else "another process"
         raise LakeBusy(
             f"The lake {address} is being written by {holder}.",
             kept="Nothing was started.",

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction
 from nights import started_at
 
-from pipeline.domain.errors import LakeError
+from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.domain.tables import CASE_NOTE
-from pipeline.lake import Lake
+from pipeline.lake import Lake, table_log
 from pipeline.lake.checksums import Recorded
 from pipeline.lake.delta import commit_rows, committed_files, is_committed
 from pipeline.lake.table_log import existing
@@ -64,6 +65,30 @@ def test_a_log_whose_bits_change_while_it_is_in_use_is_reported(lake):
     with pytest.raises(LakeError, match="cannot be read") as caught:
         is_committed(lake, CASE_NOTE, "0")
     assert caught.value.hint == "List the damage and its repairs: nightaudit verify --deep"
+
+
+def test_a_checkpoint_with_any_bit_flipped_is_damage_and_no_panic_of_the_library(lake, monkeypatch):
+    """Of every hundredth bit, some once ended `verify --deep` in a panic, and some were read as other values."""
+    for number in range(table_log.CHECKPOINT_EVERY):
+        note(lake, number)
+    (checkpoint,) = (lake.table_root(CASE_NOTE.name) / "_delta_log").glob("*.checkpoint.parquet")
+    whole = checkpoint.read_bytes()
+    for bit in range(3, 8 * len(whole), 101):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        checkpoint.write_bytes(flipped)
+        os.utime(checkpoint, ns=(bit, bit))
+        with pytest.raises(CorruptObject, match="is damaged"):
+            existing(lake, CASE_NOTE)
+        if bit % 20 == 3:
+            found = {damage.path for damage in verify(lake, is_deep=True).damages}
+            assert checkpoint.relative_to(lake.root).as_posix() in found
+        # A lake of an earlier version has no checksum of it.
+        with monkeypatch.context() as without, suppress(LakeError):
+            without.setattr(table_log, "refuse_damaged", lambda *_: None)
+            existing(lake, CASE_NOTE)
+    checkpoint.write_bytes(whole)
+    assert is_committed(lake, CASE_NOTE, "0")
 
 
 def test_what_was_returned_is_the_readers_own(lake):

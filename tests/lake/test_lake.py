@@ -140,6 +140,13 @@ def test_a_second_writer_of_the_same_process_is_refused_too(lake):
         pass
 
 
+def test_it_is_refused_in_the_same_way_if_the_note_of_the_writer_is_damaged(lake):
+    with lake.writing("one"):
+        (lake.root / ".lock.note").write_bytes(b"a s\xf7eep \x1b[2J")
+        with pytest.raises(LakeBusy, match=r"a s.eep \\x1b\[2J"):
+            Lake(str(lake.root)).writing("two").__enter__()
+
+
 FULL = """
 import resource, signal, sys
 from pipeline.domain.errors import LakeFull
