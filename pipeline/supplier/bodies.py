@@ -18,7 +18,7 @@ _BLANK = b" \t\r\n"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PLAIN = frozenset({"", "identity"})
 _DEFLATED = frozenset({"gzip", "x-gzip", "deflate"})
-# Servers send one member, or one per cached part. Each further one copies what follows it, so many take quadratic time.
+# Servers send one member, or one per cached part. Each further one copies the rest, which takes quadratic time.
 _MOST_MEMBERS = 1000
 
 
