@@ -24,8 +24,13 @@ from prefect.states import AwaitingRetry
 from pipeline.domain.errors import LakeBusy
 from pipeline.lake import Lake
 
-AGAIN_NAME = "nightaudit: begin runs again that have fallen silent"
-END_NAME = "nightaudit: end runs that have fallen silent"
+RESTART_NAME = "nightaudit: restart runs whose process has died"
+CRASHED_NAME = "nightaudit: mark quote checks whose process has died as crashed"
+# Earlier versions used these names. Their automations are removed, as a run must not be restarted twice.
+_FORMER_NAMES = (
+    "nightaudit: begin runs again that have fallen silent",
+    "nightaudit: end runs that have fallen silent",
+)
 
 # A run that misses this many heartbeats counts as dead.
 _MISSED_HEARTBEATS = 3
@@ -33,7 +38,7 @@ _MISSED_HEARTBEATS = 3
 _HEARTBEAT_SECONDS = 60
 
 # Flows that are safe to restart automatically. A quote makes a reservation, so people decide what to do.
-_BEGUN_AGAIN = ("nightly", "confirmation", "lake-care", "backfill")
+_RESTARTED = ("nightly", "confirmation", "lake-care", "backfill")
 _ONLY_ENDED = ("quote-check",)
 
 _UNDER_WAY = FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING, StateType.CANCELLING])
@@ -75,7 +80,7 @@ def watch_silent_runs(within: timedelta | None = None) -> dict[str, str]:
     end = ChangeFlowRunState(
         name=None, state=StateType.CRASHED, message="No heartbeat: the run's process has ended.", force=False
     )
-    asyncio.run(_put([_watch(AGAIN_NAME, _BEGUN_AGAIN, within, again), _watch(END_NAME, _ONLY_ENDED, within, end)]))
+    asyncio.run(_put([_watch(RESTART_NAME, _RESTARTED, within, again), _watch(CRASHED_NAME, _ONLY_ENDED, within, end)]))
     return {}
 
 
@@ -100,6 +105,9 @@ def _watch(name: str, flows: Sequence[str], within: timedelta, action: ChangeFlo
 
 async def _put(automations: Sequence[AutomationCore]) -> None:
     async with get_client() as client:
+        for name in _FORMER_NAMES:
+            for one in await client.read_automations_by_name(name):
+                await client.delete_automation(one.id)
         for automation in automations:
             known = await client.read_automations_by_name(automation.name)
             # An existing one is kept, because it remembers the heartbeats that it received before a crash.

@@ -136,7 +136,7 @@ def _markets(case: Row) -> str:
 
 def _tiles(case: Row) -> list[tuple[str, str]]:
     # A case about a complete property, such as one gone quiet, has no stays, and a mark-up has one finding a property.
-    over = f"{'offer' if case['offers'] == 1 else 'offers'} over {counted(case['stays'], 'stay')}"
+    over = f"{'offer' if case['offers'] == 1 else 'offers'} across {counted(case['stays'], 'stay')}"
     size = (case["flags"], "findings" if case["flags"] > 1 else "finding")
     if case["rule"] == "fx_markup":
         size = (case["properties"], "properties" if case["properties"] > 1 else "property")
@@ -145,7 +145,7 @@ def _tiles(case: Row) -> list[tuple[str, str]]:
     return [
         (case["status"], f"severity {case['severity']}"),
         (shown(size[0], 0), size[1]),
-        (f"{case['exposure_weight']:g}", "weight (1 per property where you loaded none)"),
+        (f"{case['exposure_weight']:g}", "weight (1 per property if you loaded none)"),
         (f"{case['first_seen_at']:%d %b %Y}", "first seen"),
         (f"{case['last_seen_at']:%d %b %Y}", "last seen"),
     ]
@@ -208,7 +208,7 @@ def _shown(answer: Answer, hosts: Mapping[str, str]) -> Shown:
         ("Sent", f"{search['started_at']:%Y-%m-%d %H:%M:%S} UTC"),
         ("Answer", f"HTTP {search['http_status']}" if search["http_status"] else search["failure"] or "none"),
         ("SHA-256", search["body_sha256"] or "no body"),
-        ("All of it", f"nightaudit show {search['raw_address']}"),
+        ("Full answer", f"nightaudit show {search['raw_address']}"),
     ]
     body = _body(answer, search) if answer.raw else ""
     return Shown(_heading(answer), said("operation", search["operation"]), facts, body, answer.lost)

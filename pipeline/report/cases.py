@@ -127,10 +127,9 @@ def cases_section(cases: pl.DataFrame) -> Section:
         "cases",
         f"{_counted(waiting)}: {by_severity(calls(waiting))}" if waiting.height else "No open case needs a decision",
         "Each line is one problem: one rule at one property, in every market where it was found. In each market it is "
-        "a case; `nightaudit case` acknowledges or mutes it by the id on its page. A problem that many properties of a "
-        "market share is one line about the market; one that most markets share is one line about the supplier. Market "
+        "a case; `nightaudit case` acknowledges or mutes it by the id on its page. If many properties of a market share a problem, it is one line about the market; if most markets share it, it is one line about the supplier. Market "
         "codes link to the evidence, both answers side by side; property names link to everything about a property. "
-        "New problems come first, then the most severe, then those of the greatest weight (`nightaudit load weights`), "
+        "New problems come first, then the most severe, then those with the greatest weight (`nightaudit load weights`), "
         "then those with the most findings."
         f"{_without_page(cases)}",
         cases.drop("evidence", "case_page", "property_page"),
@@ -142,7 +141,7 @@ def cases_section(cases: pl.DataFrame) -> Section:
             Column("flags", "Findings", digits=0),
             Column("finding", "In words, and evidence by market", is_wide=True, below="without_page", links="pages"),
         ],
-        why_empty="No case is open. A case opens on the first night on which a rule finds something.",
+        why_empty="No case is open. A case opens on the night a rule first finds something.",
         shown=_SHOWN,
         source="report.finding_case",
         lines=lines,
@@ -231,7 +230,7 @@ def _without_page(cases: pl.DataFrame) -> str:
 def _counted(waiting: pl.DataFrame) -> str:
     properties = waiting["property_id"].drop_nulls().n_unique()
     where = f" at {counted(properties, 'property', 'properties')}" if properties else ""
-    return f"{problems(waiting)}{where} {'waits' if calls(waiting).height == 1 else 'wait'} for a decision"
+    return f"{problems(waiting)}{where} {'needs' if calls(waiting).height == 1 else 'need'} a decision"
 
 
 def _waiting(cases: pl.DataFrame) -> pl.DataFrame:

@@ -84,7 +84,7 @@ def _moves(reader: Reader, changes: Changes) -> Section:
         else "No earlier night to compare prices with"
         if reader.is_first_night
         else "No price changed",
-        "Each offer is compared with itself, so a change in what is on sale is not a change of price. List and detail "
+        "Each offer is compared with itself, so a change in what is on sale does not count as a price change. List and detail "
         "answers are two series: an offer in both counts once in each.",
         steps,
         [svg(drawn)] if steps.height else (),
@@ -193,8 +193,7 @@ def _quality(reader: Reader) -> Section:
         f"{failed.height:,} of {counted(counts['checks'], 'quality check')} failed"
         if counts
         else "This night was published without an audit",
-        "Checks of the night's data before it was published; a critical one keeps a night back unless someone "
-        "overrides it with a reason. The quality page shows examples.",
+        "Checks of the night's data before it was published; if a critical one fails, the night is not published unless someone overrides the check and gives a reason. The quality page shows examples.",
         failed,
         columns=[
             Column("meaning", "What was found", is_wide=True, below="check_name"),

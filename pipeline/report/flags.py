@@ -36,7 +36,7 @@ def new_section(new: pl.DataFrame, *, is_first_night: bool) -> Section:
     note = "Findings that did not exist the night before."
     if is_first_night:
         note = "This is the first published night, so all findings are new."
-    why_empty = "The rules found nothing new tonight. New findings appear on the night on which a rule finds them."
+    why_empty = "The rules found nothing new tonight. New findings appear as soon as a rule finds them."
     return findings("new_findings", new, note, why_empty, are=("is new", "are new"), of_a_rule=_OF_A_RULE)
 
 
@@ -58,7 +58,7 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         else "No earlier findings that could end"
         if is_first_night
         else "No finding ended",
-        "A finding ends when an answer no longer shows it, when one of its offers is gone, or when its stay begins. "
+        "A finding ends when an answer no longer shows it, one of its offers is gone, or its stay begins. "
         "Days count from the sweep that first flagged it; a finding whose stay began was not resolved and has none. "
         "The table shows the most severe of each rule, one per property.",
         placed.drop("case_page"),
@@ -98,8 +98,7 @@ def by_rule_section(standing: pl.DataFrame, new: pl.DataFrame, ended: pl.DataFra
         f"The most frequent finding: {most['rule_words'][0].lower()}{most['rule_words'][1:]} ({most['standing']:,})"
         if most
         else "No rule found anything",
-        "One price can break several rules, so the sum over the rules is not a number of prices. Findings that got no "
-        "answer stay open.",
+        "One price can break several rules, so adding up the rules does not give a number of prices. Findings whose cells got no answer stay open.",
         by_rule,
         columns=[
             Column("rule_words", "Finding", is_wide=True),

@@ -30,7 +30,7 @@ def headroom(reader: Reader) -> Section:
     above = int(bands.filter(pl.col("from_pct") >= 0)["offers"].sum())
     return Section(
         "headroom",
-        f"{above:,} of {int(bands['offers'].sum()):,} floors lie at or above the total"
+        f"{above:,} of {int(bands['offers'].sum()):,} floors are at or above the total"
         if bands.height
         else "No floor is stated",
         "The mark-up on the total at which the floor is reached; above 0, an offer can only be sold with a mark-up. "
@@ -55,7 +55,7 @@ def headroom_calendar(reader: Reader) -> Section:
     above = days.filter(pl.col("above_total") > 0).height
     return Section(
         "headroom_calendar",
-        f"A floor lies at or above its total on {above:,} of {counted(days.height, 'check-in')} (counted by property)"
+        f"A floor is at or above its total on {above:,} of {counted(days.height, 'check-in')} (counted by property)"
         if days.height
         else "No property and check-in has a floor",
         "The highest floor of a property and check-in, in percent of its offer's total: the mark-up at which it is "

@@ -35,7 +35,7 @@ def page(reader: Reader) -> Page:
     pairs, lose = counts["pairs"], counts["lose"]
     kept, kept_of_each = share(pairs - lose, pairs), share(counts["kept"], counts["properties"])
     # A property with many offers must not dominate its market.
-    each = "" if kept == kept_of_each else f"; {kept_of_each} where each property counts once"
+    each = "" if kept == kept_of_each else f"; {kept_of_each} if each property counts once"
     reference = reader.query("SELECT reference_market FROM mart.reference_market").to_series().to_list()
     against = f"the reference market {reference[0]}" if reference and reference[0] else "the reference market"
     return Page(
@@ -51,7 +51,7 @@ def page(reader: Reader) -> Page:
                 "findings",
                 found,
                 "Prices below the floor, markets that deviate, fees that differ where totals do not.",
-                "No findings on parity or floors are open. They appear on the night on which a rule finds one.",
+                "No findings on parity or floors are open. They appear as soon as a rule finds one.",
             ),
             _persistence(reader),
             gap_decomposition(reader),
@@ -83,7 +83,7 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
     return Section(
         "score",
         f"{first['market']} has the lowest parity score: {first['parity_score']:.1f} of 100 ({first['product_type']}, "
-        f"{first['currency']}); {first['property_score']:.1f} where each property counts once"
+        f"{first['currency']}); {first['property_score']:.1f} if each property counts once"
         if first
         else "No market could be compared",
         "How a market's offers compare with the same offer in the reference market: win is cheaper, lose is dearer, "
@@ -155,7 +155,7 @@ def _persistence(reader: Reader) -> Section:
         if running
         else "No offer is dearer than in the reference market",
         "An episode is a run of nights on which an offer was dearer than the same offer in the reference market, on "
-        "one currency basis; below the exact grade, the cheapest offer of a board family or cell, whichever that is. "
+        "one currency basis; below the exact grade, it follows the cheapest offer of a board family or cell, whichever offer that is. "
         "Nights without an answer neither count nor end it. The median leaves out episodes that are still running. The "
         "title counts each exact offer of a list answer once; the table counts it again in a second currency.",
         resolution,

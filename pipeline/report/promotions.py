@@ -51,9 +51,8 @@ def page(reader: Reader) -> Page:
             findings(
                 "findings",
                 found,
-                "Promotions that do not hold: by their own arithmetic, against the price history of the same offer, or "
-                "because the floor prevents passing them on. An indicator, not proof.",
-                "No offer breaks a promotion rule. Findings appear on the night on which one does.",
+                "Promotions whose own figures contradict each other, that the price history of the same offer contradicts, or that the floor keeps from being passed on. Indicators, not proof.",
+                "No offer breaks a promotion rule. Findings appear as soon as one does.",
             ),
             _histories(reader, found),
             _calendar(reader),
@@ -159,7 +158,7 @@ def _honesty(reader: Reader) -> Section:
         f"{never:,} of {comparable:,} struck-through prices were apparently never charged"
         if comparable
         else "There is not enough history yet to judge struck-through prices",
-        "Compares the price before promotions with the observed totals of the same offer: never charged, above the "
+        "This compares the price before promotions with the observed totals of the same offer: never charged, above the "
         "lowest total in the days before the promotion, or honest. Only offers with enough history count. Prices "
         "between two sweeps are unknown, so this is an indicator, not proof. Rising market prices are allowed for "
         "(moved_pct in mart.reference_price). Chart and title count list answers.",

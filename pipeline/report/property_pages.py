@@ -104,8 +104,7 @@ def _listed(known: Mapping[int, OfProperty], about: Mapping[int, Mapping[str, An
     return Section(
         "properties",
         f"{with_cases:,} of {counted(len(known), 'property has', 'properties have')} open problems",
-        f"The most urgent first. Each property has a page with its cases, prices, floors and promotions; at most "
-        f"{PROPERTIES} of a night do. Names, cities, brands and groups come from `nightaudit load properties FILE`.",
+        f"The most urgent first. Each property has a page with its cases, prices, floors and promotions; at most {PROPERTIES} per night do. Names, cities, brands and groups come from `nightaudit load properties FILE`.",
         rows,
         columns=[
             Column("property_name", "Property", is_wide=True, below="property_id"),

@@ -85,7 +85,7 @@ def _cases(lines: pl.DataFrame) -> Section:
             Column("flags", "Findings", digits=0),
             Column("finding", "In words, and the evidence by market", is_wide=True, links="pages"),
         ],
-        why_empty="No case of this property is open. One opens on the night on which a rule finds something.",
+        why_empty="No case of this property is open. One opens on the night a rule first finds something.",
         source="report.finding_case",
     )
 
@@ -137,7 +137,7 @@ def _parity(rows: pl.DataFrame) -> Section:
         if rows.height
         else "No market could be compared",
         "The same room, board, policy, stay and party in both markets, answered in one sweep. Prices in two currencies "
-        "are compared at the reference rate, and count as equal if they differ by less than such a rate can tell. "
+        "are compared at the reference rate, and count as equal if the difference is too small for such a rate to show. "
         "Above 0: dearer than in the reference market.",
         rows,
         columns=[

@@ -1,4 +1,4 @@
-"""Unusual events of a complete night: silent markets, prices that moved alike, a new reference market."""
+"""Unusual events of a complete night: silent markets, prices that moved together, a new reference market."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _of_silent_markets(reader: Reader) -> list[Point]:
 
 
 def _of_alike(reader: Reader) -> list[Point]:
-    """Return the markets where most offers moved alike, which is no reason to call a property."""
+    """Return the markets where most offers moved in the same direction, which is no reason to call a property."""
     if reader.is_first_night:
         return []
     together: list[list[Mapping[str, Any]]] = []
@@ -61,7 +61,7 @@ def _moved(rows: Sequence[Mapping[str, Any]]) -> Point:
         else f"{len(markets)} of {of_all} markets ({', '.join(markets)})"
     )
     by = percent(sorted(row["median_pct"] for row in rows)[len(rows) // 2], is_change=True)
-    moved = f"Most offers moved alike in {where}, by a median of {by}"
+    moved = f"Most offers moved in the same direction in {where}, by a median of {by}"
     if rows[0]["rate_pct"] is None:
         return Point(f"{moved}: ask the supplier before you call any property.", "price_changes", "warn")
     currencies = ", ".join(sorted({row["currency"] for row in rows}))

@@ -153,11 +153,11 @@ def test_the_digest_names_whom_to_call_and_what_is_over(nights):
     assert told[2]["title"].startswith("1 new problem, 0 ended; ")
     assert told[5]["title"].startswith("0 new problems, 1 ended; ")
     assert "1 problem ended: Price differs from other markets (SE)." in told[5]["points"]
-    moved = [[point for point in digest["points"] if "moved alike" in point] for digest in told]
+    moved = [[point for point in digest["points"] if "moved in the same direction" in point] for digest in told]
     # What SE loses of its own and what all gain come to less than a finding.
     (risen,) = moved[5]
-    assert risen.startswith("Most offers moved alike in 5 of 6 markets (DE, FR, GB, NO, US), by a median of +8.0%: ask")
-    assert moved[2][0].startswith("Most offers moved alike in market SE, by a median of +7.0%: ask the supplier")
+    assert risen.startswith("Most offers moved in the same direction in 5 of 6 markets (DE, FR, GB, NO, US), by a median of +8.0%: ask")
+    assert moved[2][0].startswith("Most offers moved in the same direction in market SE, by a median of +7.0%: ask the supplier")
     quiet = next(point for point in called[6] if "Property gone quiet" in point)
     many = len(supplier.sold)
     assert f"gone quiet. {many} findings in {many} markets ({', '.join(sorted(supplier.sold))}). No offer" in quiet

@@ -74,7 +74,7 @@ def machine() -> dict[str, object]:
 
 def _table(name: str, rows: list[Row], seconds: float) -> Table:
     table = Table(
-        "what", "value", "spread", "to reach", "", "", title=f"{name} ({seconds:.0f} s)", title_justify="left"
+        "what", "value", "spread", "target", "", "", title=f"{name} ({seconds:.0f} s)", title_justify="left"
     )
     for row in rows:
         spread = "" if row.low is None or row.high is None else f"{row.low:,.3g} .. {row.high:,.3g}"

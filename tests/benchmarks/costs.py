@@ -1,14 +1,14 @@
-"""What nights would cost, worked out from what was measured: the table of flows/README.md.
+"""What nights would cost, computed from what was measured: the table of flows/README.md.
 
 cells    = properties x days x lengths x markets x parties
-searches = cells / 100                                      100 properties a search
+searches = cells / 100                                      100 properties per search
 offers   = cells x 9                                        offers that a cell had on average
 CPU      = offers x (sweep + publish + audit and report)    microseconds of each, below
 workers  = CPU / (8 hours x 2 cores x efficiency)           whole ones, at least one
 rate     = searches / 8 hours
 wire     = cells x 400 B + searches x 1,000 B               kept as raw answers
 tables   = offers x bytes of an observation                 kept for NIGHTAUDIT_OBSERVATION_NIGHTS
-history  = offers x bytes of a night's changes              kept for ever
+history  = offers x bytes of a night's changes              kept forever
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PROPERTIES = (10_000, 100_000, 1_000_000)
 
 @dataclass(frozen=True)
 class Scope:
-    """What is asked about each property."""
+    """What is requested for each property."""
 
     name: str
     days: int
@@ -69,16 +69,16 @@ class Cost:
 
 
 def measured() -> dict[str, float]:
-    """What `make bench` found last, by what it is."""
+    """Return the latest results of `make bench`, by label."""
     parts = json.loads(RESULTS.read_text())["parts"].values()
     return {row["what"]: row["value"] for part in parts for row in part["rows"]}
 
 
 def cost(properties: int, scope: Scope, found: dict[str, float]) -> Cost:
-    """What a night would take, by the formulas above."""
+    """Return what a night would take, by the formulas above."""
     cells = properties * scope.cells
     searches, offers = cells / PROPERTIES_PER_SEARCH, cells * OFFERS_PER_CELL
-    us_an_offer = found["nightaudit: CPU of one offer more"] + PUBLISH_US + AUDIT_AND_REPORT_US
+    us_an_offer = found["nightaudit: CPU of each further offer"] + PUBLISH_US + AUDIT_AND_REPORT_US
     cpu_seconds = offers * us_an_offer / 1e6
     return Cost(
         searches=searches,
@@ -93,7 +93,7 @@ def cost(properties: int, scope: Scope, found: dict[str, float]) -> Cost:
 
 
 def table() -> str:
-    """The costs of nights of several sizes, as a table of Markdown."""
+    """Return the costs of nights of several sizes, as a Markdown table."""
     found = measured()
     names = "properties, scope, offers, searches, in 8 hours, CPU hours, workers of 2 cores, raw, tables, history"
     lines = [f"| {names.replace(', ', ' | ')} |", "|---" * 10 + "|"]
@@ -105,7 +105,7 @@ def table() -> str:
                 f"{each.searches_per_second:,.1f}/s | {each.cpu_hours:,.1f} | {each.workers:,} | "
                 f"{_bytes(each.wire_bytes)} | {_bytes(each.table_bytes)} | {_bytes(each.history_bytes)} |"
             )
-    us = found["nightaudit: CPU of one offer more"], PUBLISH_US, AUDIT_AND_REPORT_US
+    us = found["nightaudit: CPU of each further offer"], PUBLISH_US, AUDIT_AND_REPORT_US
     what = f"sweep {us[0]:.1f} us, publish {us[1]:.1f} us, audit and report {us[2]:.1f} us"
     told = f"CPU per offer: {what}. Two workers together do {2 * EFFICIENCY:.2f} times the work of one."
     return "\n".join([*lines, "", told])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _AXES = {
-    "CPU a request": "requests in flight",
+    "CPU per request": "requests in flight",
     "CPU to publish": "night",
     "CPU seconds of a stage": "cells of the night",
     "CPU seconds of a step": "offers of the night",
@@ -17,7 +17,7 @@ _AXES = {
 
 
 def draw(points: Sequence[dict[str, object]], file: Path) -> None:
-    """Write an SVG with one chart a curve. Nothing is fetched from anywhere."""
+    """Write an SVG with one chart per curve. Nothing is fetched from anywhere."""
     import altair
 
     charts = []

@@ -20,7 +20,7 @@ from pipeline.supplier.wire import MultiAnswer
 from pipeline.sweep.load import load_partitions
 
 _LIMIT_BYTES = 64_000_000
-_WALKING = "walking over their objects, with promotions and policies compared and money checked"
+_WALKING = "walking the objects, comparing promotions and policies, and checking money"
 _decode = Decoder(MultiAnswer).decode
 
 T = TypeVar("T")
@@ -35,9 +35,9 @@ def stages(lake: Lake, sweep_id: str, partition: Partition, part: str, rounds: i
     found = [_round(lake, sweep_id, partition) for _ in range(rounds)]
     least = {stage: min(costs[stage] for costs in found) for stage in found[0]}
     whole = least.pop("whole") + least["committing"]
-    shares = least | {"spreading columns over tables, cells, reading raw and landing": whole - sum(least.values())}
+    shares = least | {"spreading columns over tables, cells, and reading and landing raw answers": whole - sum(least.values())}
     return [
-        Row(part, f"nightaudit's CPU, the share of {stage}", 100 * cost / whole, "%") for stage, cost in shares.items()
+        Row(part, f"share of nightaudit's CPU: {stage}", 100 * cost / whole, "%") for stage, cost in shares.items()
     ]
 
 

@@ -75,20 +75,20 @@ def _written(value: object) -> str:
 
 
 def speed_table() -> str:
-    """What `make bench` found last of what is kept; report relations that miss nothing are one row together."""
+    """Return the latest results of `make bench`; report relations that miss no target share one row."""
     kept = json.loads((ROOT / "tests/benchmarks/results.json").read_text())
-    lines = ["| what | measured | least to most | to reach | |", "|---|---|---|---|---|"]
+    lines = ["| what | measured | lowest to highest | target | |", "|---|---|---|---|---|"]
     for name, part in kept["parts"].items():
         load = " to ".join(f"{each:g}" for each in part["load"])
         of = f", commit {part['commit']}" if part.get("commit") else ""
-        lines.append(f"| **`{name}`**, {part['day']}, {part['seconds']} s at a load of {load}{of} | | | | |")
+        lines.append(f"| **`{name}`**, {part['day']}, {part['seconds']} s, load average {load}{of} | | | | |")
         lines += [f"| skipped: {left_out} | | | | |" for left_out in part["skipped"]]
         rows = part["rows"]
         quick = [row for row in rows if row["what"].startswith("report.") and row["reached"] is not False]
         lines += [_speed_row(row) for row in rows if row not in quick]
         if quick:
             slowest = max(quick, key=lambda row: row["value"])
-            what = f"{len(quick)} report relations, the slowest of them: `{slowest['what']}`"
+            what = f"{len(quick)} report relations; the slowest: `{slowest['what']}`"
             lines.append(_speed_row(slowest | {"what": what}))
     held, parts = kept["machine"], kept["parts"].values()
     machine = f"{held['cores']} cores, {held['memory_gb']} GB, {held['system']}, Python {held['python']}"
@@ -96,7 +96,7 @@ def speed_table() -> str:
     sizes = " and ".join(sorted({part["size"] for part in parts}))
     minutes = sum(part["seconds"] for part in parts) / 60
     said = (
-        f"Measured with `make bench` at {sizes} size on {days} (UTC), in {minutes:.0f} minutes all together; {machine}."
+        f"Measured with `make bench` at {sizes} size on {days} (UTC), in {minutes:.0f} minutes in total; {machine}."
     )
     return "\n".join([said, "", *lines])
 

@@ -98,19 +98,23 @@ def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(server
 
 
 def test_runs_are_watched_by_the_same_two_automations_however_often_they_are_set_up(server):
-    from flows.dead_runs import AGAIN_NAME, END_NAME, watch_silent_runs
+    from flows.dead_runs import CRASHED_NAME, RESTART_NAME, watch_silent_runs
 
     watch_silent_runs()
+    # A server that an earlier version has set up: a run must not be restarted twice.
+    earlier = call(server, "automations/filter", {})[0] | {"name": "nightaudit: end runs that have fallen silent"}
+    call(server, "automations/", {key: earlier[key] for key in ("name", "trigger", "actions")})
     watch_silent_runs()
     found = {automation["name"]: automation for automation in call(server, "automations/filter", {})}
     assert len(call(server, "automations/filter", {})) == len(found)
+    assert set(found) == {RESTART_NAME, CRASHED_NAME}
     watched = {
-        name: found[name]["trigger"]["match_related"]["prefect.resource.name"] for name in (AGAIN_NAME, END_NAME)
+        name: found[name]["trigger"]["match_related"]["prefect.resource.name"] for name in (RESTART_NAME, CRASHED_NAME)
     }
-    assert "nightly" in watched[AGAIN_NAME]
-    # A quote makes a reservation: nothing asks it again by itself.
-    assert watched[END_NAME] == ["quote-check"]
-    assert "quote-check" not in watched[AGAIN_NAME]
+    assert "nightly" in watched[RESTART_NAME]
+    # A quote makes a reservation, so nothing repeats it automatically.
+    assert watched[CRASHED_NAME] == ["quote-check"]
+    assert "quote-check" not in watched[RESTART_NAME]
 
 
 @pytest.mark.slow

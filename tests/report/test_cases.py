@@ -12,7 +12,7 @@ def case(case_id: str, market: str | None, property_id: int | None = 7, **said: 
     row |= {"markets": market or "", "ended_by": "value"}
     row |= {
         "rule": "wrong_discount",
-        "rule_words": "Stated discount does not fit",
+        "rule_words": "Stated discount does not match the prices",
         "status": "open",
         "severity": "high",
     }
@@ -90,7 +90,7 @@ def test_a_size_that_the_example_says_is_not_said_twice():
 def test_the_summary_names_three_properties_each_once_and_the_figures_keep_every_case():
     cases = frame(*(case(f"case-{number}", "SE", number // 2) for number in range(10)))
     first, *named = [point.text for point in cases_points(cases)]
-    assert first == "5 problems (10 cases) at 5 properties wait for a decision; 0 are new."
+    assert first == "5 problems (10 cases) at 5 properties need a decision; 0 are new."
     assert [text.split(" about")[0] for text in named] == ["Call Hotel 0", "Call Hotel 1", "Call Hotel 2"]
     section = cases_section(cases)
     assert (section.figures.height, section.table.height) == (10, 5)
@@ -126,7 +126,7 @@ def test_whom_to_call_is_in_bold_and_the_reason_is_not():
 
 def test_problems_are_counted_by_their_worst_severity_and_not_once_a_market():
     cases = frame(case("case-1", "SE"), case("case-2", "DE"), case("case-3", "SE", 8, severity="low"))
-    assert cases_section(cases).title == "2 problems (3 cases) at 2 properties wait for a decision: 1 high, 1 low"
+    assert cases_section(cases).title == "2 problems (3 cases) at 2 properties need a decision: 1 high, 1 low"
 
 
 def test_what_a_list_and_a_detail_answer_say_of_an_offer_counts_once():
@@ -160,9 +160,9 @@ def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property
         case("case-3", "SE", 7),
     )
     assert [point.text.split(". ")[0] for point in cases_points(cases)[1:]] == [
-        "Call the supplier about market SE: Stated discount does not fit",
-        "Call the supplier about all markets: Stated discount does not fit",
-        "Call Hotel 7 about: Stated discount does not fit (SE)",
+        "Call the supplier about market SE: Stated discount does not match the prices",
+        "Call the supplier about all markets: Stated discount does not match the prices",
+        "Call Hotel 7 about: Stated discount does not match the prices (SE)",
     ]
 
 
@@ -170,12 +170,12 @@ def test_cases_that_ended_are_named_wider_ones_first():
     ended = frame(case("case-1", "SE", 7), case("case-2", "DE", None), case("case-3", "SE", 8), case("case-4", "DE", 7))
     (point,) = ended_points(ended)
     named = ("DE", "Hotel 7, SE, DE", "Hotel 8, SE")
-    first = "; ".join(f"Stated discount does not fit ({each})" for each in named)
+    first = "; ".join(f"Stated discount does not match the prices ({each})" for each in named)
     assert point.text == f"3 problems (4 cases) ended: {first}."
     (gone,) = ended_points(frame(case("case-1", "SE", 7, ended_by="gone"), case("case-2", "DE", 7)))
     assert gone.text == (
-        "2 problems ended: Stated discount does not fit (Hotel 7, SE; no longer on sale); "
-        "Stated discount does not fit (Hotel 7, DE)."
+        "2 problems ended: Stated discount does not match the prices (Hotel 7, SE; no longer on sale); "
+        "Stated discount does not match the prices (Hotel 7, DE)."
     )
     many = frame(*(case(f"case-{number}", "SE", number) for number in range(5)))
     assert ended_points(many)[0].text.endswith("; and 2 more problems.")

@@ -56,7 +56,7 @@ def test_the_headline_of_the_parity_page_is_the_sum_of_its_tiles(dearer_and_chea
     titles = {section["name"]: section["title"] for section in told["sections"]}
     assert titles["persistence"] == "1 offer is currently dearer than in the reference market"
     assert titles["calendar"] == "A market is dearer on 1 of 4 check-ins (counted by property)"
-    assert titles["headroom_calendar"] == "A floor lies at or above its total on 1 of 4 check-ins (counted by property)"
+    assert titles["headroom_calendar"] == "A floor is at or above its total on 1 of 4 check-ins (counted by property)"
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_one_property_with_many_offers_is_not_the_market(tmp_path):
     publish(lake, sweep_id(0), started_at(0), analysis=Analysis(reference_market="GB"))
     (page,) = write_reports(lake, ["parity"])
     assert page.title == (
-        "30.0% of the offers are no dearer than in the reference market GB; 75.0% where each property counts once"
+        "30.0% of the offers are no dearer than in the reference market GB; 75.0% if each property counts once"
     )
 
 
@@ -136,7 +136,7 @@ def test_what_most_prices_do_is_not_put_down_to_a_property(tmp_path):
         publish(made, sweep_id(number), started_at(number))
         (page,) = write_reports(made, ["digest"])
         points = json.loads(page.file.with_name("digest.json").read_text())["points"]
-        alike = [point for point in points if "moved alike" in point]
+        alike = [point for point in points if "moved in the same direction" in point]
         assert points[: len(alike)] == alike, "it may be the reason not to call a property, so it comes before any call"
         return alike
 
@@ -150,7 +150,7 @@ def test_what_most_prices_do_is_not_put_down_to_a_property(tmp_path):
     assert said(0, {de: 1, gb: 1, se: 10}) == []
     (risen,) = said(1, {de: 1.03, gb: 1.03, se: 10})
     assert risen.startswith(
-        "Most offers moved alike in 2 of 3 markets (DE, GB), by a median of +3.0%: ask the supplier"
+        "Most offers moved in the same direction in 2 of 3 markets (DE, GB), by a median of +3.0%: ask the supplier"
     )
     (followed,) = said(2, {de: 1.03, gb: 1.03, se: 10.4})
     assert followed.endswith("in market SE, by a median of +4.0%, as the reference rate of SEK did: no call is needed.")

@@ -64,7 +64,7 @@ def measure(size: Size, folder: Path) -> Result:
             value = statistics.median(one) / statistics.median(seconds[workers])
             low, high = min(one) / max(seconds[workers]), max(one) / min(seconds[workers])
             note = "; ".join(f"{number}: {statistics.median(spent):.1f} s" for number, spent in seconds.items())
-            what = f"a night of {offers:,} offers published by {workers} workers, by the clock, against one"
+            what = f"a night of {offers:,} offers published by {workers} workers: elapsed time compared with one"
             result.rows.append(Row(PART, what, value, "x", low, high, note=note))
         undisturbed = statistics.median(seconds[_WORKERS[-1]])
         lose: tuple[tuple[str, Callable[[subprocess.Popen[bytes]], None]], ...] = (

@@ -1,4 +1,4 @@
-"""Fetch and land: CPU a request against wrk and other clients, on the same nginx, at 1 to 64 in flight."""
+"""Fetch and land: CPU per request against wrk and other clients, on the same nginx, at 1 to 64 in flight."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def measure(size: Size, _folder: Path) -> Result:
         pairs = zip(costs[name, in_flight], costs[_FLOOR, in_flight], strict=True)
         is_ours = name == "nightaudit"
         reach = 11.0 if is_ours and in_flight == _PLANNED else None
-        what = f"{name}{' (fetch and land)' if is_ours else ''}, {in_flight} in flight, x wrk's CPU"
+        what = f"{name}{' (fetch and land)' if is_ours else ''}, {in_flight} in flight: CPU, as a multiple of wrk's"
         result.rows.append(
             ratio_row(PART, what, [cost.cpu_us / floor.cpu_us for cost, floor in pairs], reach, is_least=False)
         )
     for name, in_flight in product((*CONTENDERS, _FLOOR), flights):
         us = statistics.median(cost.cpu_us for cost in costs[name, in_flight])
-        result.points.append({"curve": "CPU a request, us", "who": name, "x": in_flight, "y": us})
+        result.points.append({"curve": "CPU per request, us", "who": name, "x": in_flight, "y": us})
     rounds = zip(*(costs["nightaudit", in_flight] for in_flight in flights), strict=True)
     ratios = [max(cost.cpu_us for cost in found) / min(cost.cpu_us for cost in found) for found in rounds]
     result.rows.append(
-        ratio_row(PART, "nightaudit, most CPU against least, 1 to 64 in flight", ratios, 1.25, is_least=False)
+        ratio_row(PART, "nightaudit: highest CPU compared with lowest, 1 to 64 in flight", ratios, 1.25, is_least=False)
     )
     return result
 
@@ -135,7 +135,7 @@ def nightaudit(base: str, requests: int, in_flight: int) -> Callable[[], float]:
 
 
 def httpx(base: str, requests: int, in_flight: int) -> Callable[[], float]:
-    """httpx as it comes."""
+    """httpx with default settings."""
     from httpx import AsyncClient, Limits
 
     return _with_httpx(base, requests, in_flight, lambda: AsyncClient(limits=Limits(max_connections=in_flight)))
@@ -164,7 +164,7 @@ def _with_httpx(base: str, requests: int, in_flight: int, make: Callable[[], obj
 
 
 def aiohttp(base: str, requests: int, in_flight: int) -> Callable[[], float]:
-    """aiohttp as it comes."""
+    """aiohttp with default settings."""
     from aiohttp import ClientSession, TCPConnector
 
     async def run() -> int:

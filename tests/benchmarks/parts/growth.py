@@ -73,7 +73,7 @@ def _in_own_processes(result: Result, size: Size, folder: Path) -> None:
 
 def _sweeps(result: Result, size: Size, folder: Path) -> None:
     if said := missing("nginx"):
-        result.skipped.append(f"sweep: CPU a cell, and memory ({said})")
+        result.skipped.append(f"sweep: CPU per cell, and memory ({said})")
         return
     # Four segments at least, so that both workers hold a full one at the same time.
     first = size.of(4 * _SEARCHES_A_SEGMENT, 2)
@@ -85,7 +85,7 @@ def _sweeps(result: Result, size: Size, folder: Path) -> None:
     cells = [first * times * _PROPERTIES_A_SEARCH for times in TIMES]
     add_growth(result, PART, "sweep", cells, [[cost.cpu_s for cost in costs]])
     most = [cost.peak_mb for cost in costs]
-    what = "memory of all processes of a sweep, 16x against 1x"
+    what = "memory of all processes of a sweep, 16x compared with 1x"
     note = "MB: " + ", ".join(f"{times}x {mb:.0f}" for times, mb in zip(TIMES, most, strict=True)) + "; one run each"
     result.rows.append(ratio_row(PART, what, [most[2] / most[0]], 1.1, is_least=False, note=note))
     above = costs[2].largest_started_mb - begun.largest_started_mb

@@ -78,7 +78,7 @@ def _night(result: Result, millions: float, folder: Path, *, has_dbt: bool) -> d
     first, second = (world.sweep_id(night) for night in range(2))
     of = f"{millions:g} M offers"
     begun = _run(lake, offers, "audit", first), _run(lake, offers, "publish", first)
-    result.rows.append(Row(PART, f"{of}, first night, publish: CPU an offer", begun[1].cpu_us, "us"))
+    result.rows.append(Row(PART, f"{of}, first night, publish: CPU per offer", begun[1].cpu_us, "us"))
     # What the second night starts from, for the ones that publish it again.
     before = folder / "before"
     _copied(lake, before)
@@ -161,11 +161,11 @@ def _of(units: float, *costs: Cost) -> Cost:
 
 def _add_step(result: Result, of: str, step: str, cost: Cost) -> None:
     reach = _REACH_PROCESS_MB
-    note = f"{cost.cpu_s:.1f} CPU s, {cost.wall_s:.1f} s by the clock, {cost.written_mb:,.0f} MB written; one run"
+    note = f"{cost.cpu_s:.1f} CPU s, {cost.wall_s:.1f} s elapsed, {cost.written_mb:,.0f} MB written; one run"
     memory = f"all processes together {cost.peak_mb:,.0f} MB"
     what = f"{of}, {step}: largest process"
     result.rows += [
-        Row(PART, f"{of}, {step}: CPU an offer", cost.cpu_us, "us", note=note),
+        Row(PART, f"{of}, {step}: CPU per offer", cost.cpu_us, "us", note=note),
         Row(PART, what, cost.largest_mb, "MB", reach=f"<= {reach}", reached=cost.largest_mb <= reach, note=memory),
     ]
 
@@ -178,11 +178,11 @@ def _add_sums(result: Result, of: str, costs: Mapping[str, Cost], offers: float,
             continue
         us = sum(costs[step].cpu_us for step in steps)
         aim = (f"<= {reach}", us <= reach) if is_target else ("", None)
-        result.rows.append(Row(PART, f"{of}, {what} together: CPU an offer", us, "us", None, None, *aim))
+        result.rows.append(Row(PART, f"{of}, {what} together: CPU per offer", us, "us", None, None, *aim))
     kb = sum(cost.written_mb for cost in costs.values()) * 1e3 / offers
     aim = (f"<= {_REACH_WRITTEN_KB:g}", kb <= _REACH_WRITTEN_KB) if is_target else ("", None)
     note = ", ".join(f"{step} {cost.written_mb:,.0f} MB" for step, cost in costs.items())
-    result.rows.append(Row(PART, f"{of}: written to the disk, all steps", kb, "kB an offer", None, None, *aim, note))
+    result.rows.append(Row(PART, f"{of}: written to the disk, all steps", kb, "kB per offer", None, None, *aim, note))
 
 
 def _add_peers(
@@ -201,9 +201,9 @@ def _add_peers(
     ranges = max(round(world.properties / _PROPERTIES_A_RANGE), 1)
     given = {"before": str(before), "night": str(night), "ranges": ranges, "folder": str(folder / "narrow")}
     least = in_own_process(PART, "narrow", given)
-    note = f"{least.cpu_us:.2f} us an offer, {least.largest_mb:,.0f} MB; keys, history, state, exact pairs, a summary"
+    note = f"{least.cpu_us:.2f} us per offer, {least.largest_mb:,.0f} MB; keys, history, state, exact pairs, a summary"
     result.rows.append(
-        ratio_row(PART, f"{of}, publish: CPU, x a narrow prototype", [ours.cpu_s / least.cpu_s], None, note=note)
+        ratio_row(PART, f"{of}, publish: CPU, as a multiple of a minimal prototype's", [ours.cpu_s / least.cpu_s], None, note=note)
     )
     if has_dbt:
         snapshots = dbt_snapshot.Snapshots(folder / "dbt")
@@ -215,9 +215,9 @@ def _add_peers(
             result.skipped.append(f"{of}, dbt snapshot: {error}")
             return
         note = (
-            f"dbt from its start: {peer.cpu_s:.1f} CPU s, {peer.largest_mb:,.0f} MB, {peer.written_mb:,.0f} MB written"
+            f"dbt, including start-up: {peer.cpu_s:.1f} CPU s, {peer.largest_mb:,.0f} MB, {peer.written_mb:,.0f} MB written"
         )
-        what = f"{of}, publish: CPU, x dbt snapshot (history alone)"
+        what = f"{of}, publish: CPU, as a multiple of dbt snapshot's (history alone)"
         reach = 0.75 if is_target else None
         result.rows.append(ratio_row(PART, what, [ours.cpu_s / peer.cpu_s], reach, is_least=False, note=note))
 
@@ -233,7 +233,7 @@ def _add_side_by_side(result: Result, of: str, before: Path, offers: float, swee
         shutil.rmtree(lake)
     one, two = costs
     note = f"{one.wall_s:.1f} and {two.wall_s:.1f} s; {one.cpu_s:.1f} and {two.cpu_s:.1f} CPU s"
-    what = f"{of}, publish: two processes, wall, x one"
+    what = f"{of}, publish: two processes, elapsed time as a multiple of one"
     result.rows.append(ratio_row(PART, what, [two.wall_s / one.wall_s], 0.6, is_least=False, note=note))
 
 
@@ -242,10 +242,10 @@ def _growth(result: Result, costs: Mapping[float, Mapping[str, Cost]]) -> None:
     small, large = sorted(costs)[-2:]
     for step in costs[large]:
         few, many = costs[small][step], costs[large][step]
-        note = f"CPU us an offer: {few.cpu_us:.3g} and {many.cpu_us:.3g}"
-        sizes = f"{large:g} M against {small:g} M"
+        note = f"CPU us per offer: {few.cpu_us:.3g} and {many.cpu_us:.3g}"
+        sizes = f"{large:g} M compared with {small:g} M"
         cpu = [many.cpu_us / few.cpu_us]
-        result.rows.append(ratio_row(PART, f"{step}: CPU an offer, {sizes}", cpu, 1.1, is_least=False, note=note))
+        result.rows.append(ratio_row(PART, f"{step}: CPU per offer, {sizes}", cpu, 1.1, is_least=False, note=note))
         memory, note = [many.largest_mb / few.largest_mb], f"MB: {few.largest_mb:.0f} and {many.largest_mb:.0f}"
         reach = 1.1 if small >= _TARGETS_FROM else None
         result.rows.append(

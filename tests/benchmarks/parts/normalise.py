@@ -28,9 +28,9 @@ _PEERS = (
     ("orjson", "orjson.loads alone", 0.40),
     ("msgspec", "msgspec's typed decode alone", None),
     ("dlt parquet", "dlt, Parquet loader", 17),
-    ("dlt default", "dlt as it comes", 100),
-    ("dlt tuned", "dlt tuned (pages, large buffers, Parquet loader)", None),
-    ("dlt arrow", "dlt given Arrow tables flattened by hand", None),
+    ("dlt default", "dlt with default settings", 100),
+    ("dlt tuned", "dlt, tuned (pages, large buffers, Parquet loader)", None),
+    ("dlt arrow", "dlt, given Arrow tables flattened by hand", None),
 )
 _QUICK = ("nightaudit", "orjson", "msgspec")
 _MORE_ROUNDS = 3
@@ -70,10 +70,10 @@ def measure(size: Size, folder: Path) -> Result:
         # Ratios are of rounds that both had: with a slower peer, the first ones.
         ratios = [mine / theirs for mine, theirs in zip(rates["nightaudit"], rates[peer], strict=False)]
         note = f"{rounds_of[peer]}, side by side"
-        result.rows.append(ratio_row(PART, f"normalise + load, x {what}", ratios, least, note=note))
+        result.rows.append(ratio_row(PART, f"normalise + load: speed, as a multiple of {what}", ratios, least, note=note))
     for peer in ("dlt parquet", "dlt default"):
         pairs = zip(found["nightaudit"], found[peer], strict=False)
-        what = f"normalise + load, memory above base, of {peer}'s"
+        what = f"normalise + load: memory above base, as a multiple of {peer}'s"
         result.rows.append(
             ratio_row(PART, what, [mine.peak_mb / its.peak_mb for mine, its in pairs], 1, is_least=False)
         )
@@ -83,19 +83,19 @@ def measure(size: Size, folder: Path) -> Result:
         result.rows += [
             Row(
                 PART,
-                f"{name}: offers a CPU second",
+                f"{name}: offers per CPU second",
                 statistics.median(rates[name]),
                 "offers/cpu-s",
                 note=rounds_of[name],
             ),
             Row(
                 PART,
-                f"{name}: memory above base, peak",
+                f"{name}: peak memory above base",
                 memory,
                 "MB",
                 min(cost.peak_mb for cost in costs),
                 max(cost.peak_mb for cost in costs),
-                f"<= {most} a worker" if most else "",
+                f"<= {most} per worker" if most else "",
                 memory <= most if most else None,
             ),
         ]
@@ -201,7 +201,7 @@ def _dlt(bodies: str, of_body: Callable[[bytes], Iterable[object]], loader: str 
 
 
 def dlt_default(bodies: str) -> Callable[[], float]:
-    """dlt as it comes: an answer an item, nested JSON to tables of DuckDB by its default loader."""
+    """dlt with default settings: one item per answer, nested JSON to tables of DuckDB by its default loader."""
     from orjson import loads
 
     return _dlt(bodies, lambda body: [loads(body)], None)

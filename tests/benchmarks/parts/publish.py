@@ -40,7 +40,7 @@ def measure(size: Size, folder: Path) -> Result:
         result.points.append({"curve": "CPU to publish a night, s", "who": "publish", "x": night + 1, "y": cost})
     result.rows += _growth(cpu_s, fives, {"night 5": 1.2, f"night {middle}": None})
     late = [cpu_s[night] for night in fives[f"night {last}"]]
-    result.rows.append(Row(PART, "publishing a night, CPU an offer", 1e6 * statistics.median(late) / offers[-1], "us"))
+    result.rows.append(Row(PART, "publishing a night: CPU per offer", 1e6 * statistics.median(late) / offers[-1], "us"))
     nights = range(min(30, world.nights))
     seen = sum(offers[night] for night in nights)
     stored = sum(_written(lake, world, night) for night in nights)
@@ -53,13 +53,13 @@ def measure(size: Size, folder: Path) -> Result:
         ("stored: a night's offers with penalties and promotions", stored / seen, 20.0),
         (f"stored: history as changes, over {len(nights)} nights", changes / seen, 2.5),
     ):
-        result.rows.append(Row(PART, what, value, "bytes an observation", reach=f"<= {most:g}", reached=value <= most))
+        result.rows.append(Row(PART, what, value, "bytes per observation", reach=f"<= {most:g}", reached=value <= most))
     result.rows += [
         Row(PART, "stored: a row of the history", changes / sum(told), "bytes"),
-        Row(PART, "rows of history a night, of its offers, from the second night", changing, "%"),
+        Row(PART, "rows of history per night, from the second night on, as a share of its offers", changing, "%"),
     ]
     published = lake.published_file.stat().st_size / sum(offers)
-    result.rows.append(Row(PART, f"published file, after {world.nights} nights", published, "bytes an observation"))
+    result.rows.append(Row(PART, f"published file, after {world.nights} nights", published, "bytes per observation"))
     if os.environ.get("BENCH_LARGE") == "1":
         result.rows += _year(folder / "year")
     else:
@@ -106,7 +106,7 @@ def _growth(cpu_s: Mapping[int, float], fives: Mapping[str, range], most: Mappin
         # The extremes of any two of them: wider than rounds would be.
         low, high = min(late) / max(early), max(late) / min(early)
         reach, reached = ("", None) if limit is None else (f"<= {limit:g}", value <= limit)
-        what = f"publishing {last} against {against}, CPU"
+        what = f"publishing {last}: CPU compared with {against}"
         rows.append(Row(PART, what, value, "x", low, high, reach, reached, note))
     return rows
 

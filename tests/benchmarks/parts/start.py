@@ -53,8 +53,8 @@ def measure(size: Size, folder: Path) -> Result:
     environment = _environment(lake.root)
     for what, arguments, most in (("--help", ["--help"], 0.5), ("query", ["query", "SELECT 42"], 1.0)):
         costs = [cost_of_command([*_COMMAND, *arguments], environment) for _ in range(size.of(5, 1))]
-        for kind, seconds in (("wall", [it.wall_s for it in costs]), ("CPU", [it.cpu_s for it in costs])):
-            value, is_wall = statistics.median(seconds), kind == "wall"
+        for kind, seconds in (("elapsed", [it.wall_s for it in costs]), ("CPU", [it.cpu_s for it in costs])):
+            value, is_wall = statistics.median(seconds), kind == "elapsed"
             result.rows.append(
                 Row(
                     PART,
@@ -114,25 +114,25 @@ def _prefect(result: Result, size: Size, folder: Path) -> None:
     added_there = [night["flow, server there"] - night["steps"] for night in nights]
     imports = [night[_MODULES_OF_FLOW] - night[_MODULES] for night in nights]
     result.rows += [
-        _seconds("Prefect: time that it adds to a small night, by the clock", longer),
+        _seconds("Prefect: elapsed time that it adds to a small night", longer),
         _seconds("Prefect: CPU that it adds to a small night", added),
-        _seconds("of it, with a server that is there already, which works for it", added_there),
-        _seconds("of it, importing Prefect", imports),
-        Row(PART, "Prefect: CPU of its server, idle, for each second that a night lasts", 1e3 * idle_s, "ms"),
-        Row(PART, "a request of a sweep, CPU", 1e3 * request, "ms"),
+        _seconds("of this, if a server is already running, including that server's work", added_there),
+        _seconds("of this, importing Prefect", imports),
+        Row(PART, "Prefect: CPU of its idle server, per second of a night", 1e3 * idle_s, "ms"),
+        Row(PART, "one request of a sweep: CPU", 1e3 * request, "ms"),
     ]
-    sweep = f"Prefect's share of a sweep of {_REQUESTS:,} requests at {_RATE} a second"
+    sweep = f"Prefect's share of a sweep of {_REQUESTS:,} requests at {_RATE} per second"
     share = f"{sweep}, CPU"
-    # A server that is there already is idle in any case.
+    # A server that is already running would be idle anyway.
     for what, more_s, waiting_s in (
         (share, added, idle_s * _REQUESTS / _RATE),
-        (f"{share}, with a server that is there already", added_there, 0.0),
+        (f"{share}, if a server is already running", added_there, 0.0),
     ):
         shares = [100 * (each + waiting_s) / (each + waiting_s + _REQUESTS * request) for each in more_s]
         note = "from the rows above"
         result.rows.append(ratio_row(PART, what, shares, 3, is_least=False, unit="%", note=note))
     shares = [100 * more_s / (more_s + _REQUESTS / _RATE) for more_s in longer]
-    result.rows.append(ratio_row(PART, f"{sweep}, by the clock", shares, None, unit="%"))
+    result.rows.append(ratio_row(PART, f"{sweep}, elapsed time", shares, None, unit="%"))
 
 
 def _seconds(what: str, found: list[float]) -> Row:

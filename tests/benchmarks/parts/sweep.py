@@ -72,7 +72,7 @@ def _end_to_end(result: Result, size: Size, base: str, a_body: float) -> None:
     ours, count = costs["nightaudit"], requests["nightaudit"][0]
     for peer, what, least in (
         ("dlt parquet", "dlt's REST client to DuckDB, Parquet loader, no archive", 17.0),
-        ("dlt default", "dlt's REST client to DuckDB as it comes, no archive", None),
+        ("dlt default", "dlt's REST client to DuckDB, default settings, no archive", None),
     ):
         whole = [
             (begin_s + us * mine.units / 1e6) / mine.cpu_s
@@ -89,34 +89,34 @@ def _end_to_end(result: Result, size: Size, base: str, a_body: float) -> None:
         more = [theirs / mine for (mine, _), (theirs, _) in zip(lines["nightaudit"], lines[peer], strict=True)]
         memory = [mine.peak_mb / theirs.peak_mb for mine, theirs in zip(ours, costs[peer], strict=True)]
         note = (
-            f"ours from its start, dlt begun already; dlt's from {requests[peer][1]} and {requests[peer][0]} requests"
+            f"ours including start-up, dlt's without; dlt measured with {requests[peer][1]} and {requests[peer][0]} requests"
         )
         result.rows += [
-            ratio_row(PART, f"a sweep of {count:,} requests, CPU, x {what}", whole, least, note=note),
+            ratio_row(PART, f"sweep of {count:,} requests: CPU of {what}, as a multiple of ours", whole, least, note=note),
             ratio_row(
-                PART, f"the same by the clock, x {what}", walls, least, note="ours in three processes, dlt in one"
+                PART, f"the same: elapsed time of {what}, as a multiple of ours", walls, least, note="ours in three processes, dlt in one"
             ),
-            ratio_row(PART, f"CPU of one offer more, x {what}", more, None),
-            ratio_row(PART, f"CPU of {_NIGHT:,} requests, worked out from both lines, x {what}", a_night, None),
+            ratio_row(PART, f"each further offer: CPU of {what}, as a multiple of ours", more, None),
+            ratio_row(PART, f"{_NIGHT:,} requests, extrapolated: CPU of {what}, as a multiple of ours", a_night, None),
             ratio_row(
                 PART,
-                f"memory of all processes above base, of {peer}'s",
+                f"memory of all processes above base, as a multiple of {peer}'s",
                 memory,
                 None,
-                note="ours of three processes and with what they import, dlt's of one that has imported",
+                note="ours is three processes including imports, dlt's one process after its imports",
             ),
         ]
     for name, found in lines.items():
         us, begun = ([line[number] for line in found] for number in (0, 1))
         result.rows += [
-            Row(PART, f"{name}: CPU of one offer more", statistics.median(us), "us", min(us), max(us)),
-            Row(PART, f"{name}: CPU to begin and end", statistics.median(begun), "s", min(begun), max(begun)),
+            Row(PART, f"{name}: CPU of each further offer", statistics.median(us), "us", min(us), max(us)),
+            Row(PART, f"{name}: CPU to start and end", statistics.median(begun), "s", min(begun), max(begun)),
         ]
     for name in requests:
         rates = [cost.units / cost.wall_s for cost in costs[name]]
-        row = Row(PART, f"{name}: offers a second, wall", statistics.median(rates), "offers/s", min(rates), max(rates))
+        row = Row(PART, f"{name}: offers per second, elapsed", statistics.median(rates), "offers/s", min(rates), max(rates))
         memory = [cost.peak_mb for cost in costs[name]]
-        what = f"{name}: memory of all processes above base, peak"
+        what = f"{name}: peak memory of all processes above base"
         result.rows += [row, Row(PART, what, statistics.median(memory), "MB", min(memory), max(memory))]
 
 
@@ -199,7 +199,7 @@ def dlt_parquet(base: str, requests: int, a_body: float) -> Callable[[], float]:
 
 
 def dlt_default(base: str, requests: int, a_body: float) -> Callable[[], float]:
-    """dlt's REST client to DuckDB as it comes, begun and with its tables made; nothing is archived."""
+    """dlt's REST client to DuckDB with default settings, started and with its tables made; nothing is archived."""
     return _dlt(base, requests, a_body, None)
 
 
