@@ -9,13 +9,13 @@ from pipeline.domain.errors import NightauditError
 
 _RUN_LOGGERS = ("prefect.flow_runs", "prefect.task_runs")
 
-_told: WeakSet[NightauditError] = WeakSet()
+_reported: WeakSet[NightauditError] = WeakSet()
 
 
 def tell_our_errors_once() -> None:
     """Let Prefect log an error for users once, and only its message."""
     for name in _RUN_LOGGERS:
-        logging.getLogger(name).addFilter(_told_once)
+        logging.getLogger(name).addFilter(_logged_once)
 
 
 def log_steps() -> None:
@@ -25,13 +25,13 @@ def log_steps() -> None:
         logger.setLevel(logging.INFO)
 
 
-def _told_once(record: logging.LogRecord) -> bool:
+def _logged_once(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
     if not isinstance(error, NightauditError):
         return True
     # The engines of the task, the flow and the process would each log it.
-    if error in _told:
+    if error in _reported:
         return False
-    _told.add(error)
+    _reported.add(error)
     record.msg, record.args, record.exc_info = str(error), (), None
     return True

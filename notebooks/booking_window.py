@@ -49,13 +49,15 @@ def _(Lake, NightauditError, mo, open_published, read_settings):
 
 @app.cell
 def _(ask, mo):
-    _told = ask(
+    _reported = ask(
         "SELECT count(*) AS nights, max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated FROM mart.sweep"
     ).row(0, named=True)
-    _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
-    _sweeps = f"{_told['nights']} published sweep{'s' if _told['nights'] > 1 else ''}"
+    _simulated = (
+        " **Simulated data: the bundled sandbox answered, not a supplier.**" if _reported["is_simulated"] else ""
+    )
+    _sweeps = f"{_reported['nights']} published sweep{'s' if _reported['nights'] > 1 else ''}"
     mo.callout(
-        mo.md(f"{_sweeps}, the last of {_told['last']}.{_simulated}"),
+        mo.md(f"{_sweeps}, the last of {_reported['last']}.{_simulated}"),
         kind="warn" if _simulated else "neutral",
     )
 

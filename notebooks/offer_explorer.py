@@ -48,11 +48,13 @@ def _(Lake, NightauditError, mo, open_published, read_settings):
 
 @app.cell
 def _(ask, mo):
-    _told = ask("SELECT max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated FROM mart.sweep").row(
+    _reported = ask("SELECT max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated FROM mart.sweep").row(
         0, named=True
     )
-    _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
-    mo.callout(mo.md(f"Night of {_told['last']}.{_simulated}"), kind="warn" if _simulated else "neutral")
+    _simulated = (
+        " **Simulated data: the bundled sandbox answered, not a supplier.**" if _reported["is_simulated"] else ""
+    )
+    mo.callout(mo.md(f"Night of {_reported['last']}.{_simulated}"), kind="warn" if _simulated else "neutral")
 
 
 @app.cell

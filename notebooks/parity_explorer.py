@@ -49,15 +49,17 @@ def _(Lake, NightauditError, mo, open_published, read_settings):
 
 @app.cell
 def _(ask, mo):
-    _told = ask(
+    _reported = ask(
         "SELECT max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated, "
         "(SELECT reference_market FROM mart.reference_market) AS reference_market, "
         "(SELECT tolerance_pct FROM ref.analysis) AS tolerance_pct FROM mart.sweep"
     ).row(0, named=True)
-    _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
-    reference, usual_tolerance = _told["reference_market"] or "none", _told["tolerance_pct"]
+    _simulated = (
+        " **Simulated data: the bundled sandbox answered, not a supplier.**" if _reported["is_simulated"] else ""
+    )
+    reference, usual_tolerance = _reported["reference_market"] or "none", _reported["tolerance_pct"]
     mo.callout(
-        mo.md(f"Night of {_told['last']}; reference market: {reference}.{_simulated}"),
+        mo.md(f"Night of {_reported['last']}; reference market: {reference}.{_simulated}"),
         kind="warn" if _simulated else "neutral",
     )
     return reference, usual_tolerance

@@ -48,13 +48,15 @@ def _(Lake, NightauditError, mo, open_published, read_settings):
 
 @app.cell
 def _(ask, mo):
-    _told = ask(
+    _reported = ask(
         "SELECT count(*) AS nights, max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated FROM mart.sweep"
     ).row(0, named=True)
-    _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
-    _sweeps = f"{_told['nights']} published sweep{'s' if _told['nights'] > 1 else ''}"
+    _simulated = (
+        " **Simulated data: the bundled sandbox answered, not a supplier.**" if _reported["is_simulated"] else ""
+    )
+    _sweeps = f"{_reported['nights']} published sweep{'s' if _reported['nights'] > 1 else ''}"
     mo.callout(
-        mo.md(f"{_sweeps}, the last of {_told['last']}.{_simulated}"),
+        mo.md(f"{_sweeps}, the last of {_reported['last']}.{_simulated}"),
         kind="warn" if _simulated else "neutral",
     )
 
@@ -84,20 +86,20 @@ def _(ask, market, mo, source):
         f"{row['property_name'] or 'Property'} {row['property_id']} ({row['states']:,} prices)": row["property_id"]
         for row in _found.to_dicts()
     }
-    house = mo.ui.dropdown(_options, value=next(iter(_options), None), label="Property", searchable=True)
-    house
-    return (house,)
+    hotel = mo.ui.dropdown(_options, value=next(iter(_options), None), label="Property", searchable=True)
+    hotel
+    return (hotel,)
 
 
 @app.cell
-def _(ask, house, market, mo, source):
-    mo.stop(house.value is None, mo.md("Nothing has been on offer here yet."))
+def _(ask, hotel, market, mo, source):
+    mo.stop(hotel.value is None, mo.md("Nothing has been on offer here yet."))
     _stays = ask(
         "SELECT check_in, nights, party, product_type, count(*) AS states FROM mart.offer_history "
         "WHERE property_id = $property_id AND market = $market AND source = $source "
         "GROUP BY check_in, nights, party, product_type "
         "ORDER BY states DESC, check_in, nights, party, product_type LIMIT 300",
-        property_id=house.value,
+        property_id=hotel.value,
         market=market.value,
         source=source.value,
     )
@@ -112,7 +114,7 @@ def _(ask, house, market, mo, source):
 
 
 @app.cell
-def _(ask, house, market, pl, source, stay):
+def _(ask, hotel, market, pl, source, stay):
     history = ask(
         "SELECT offer_key, coalesce(room_name, 'room ' || room_id) AS room, coalesce(board_name, 'no board') AS board, "
         "refundability, is_offered, valid_from, coalesce(valid_to, last_seen_at) AS valid_to, currency, "
@@ -120,7 +122,7 @@ def _(ask, house, market, pl, source, stay):
         "available_rooms, change, began_sweep_id, began_search_id FROM mart.offer_history "
         "WHERE property_id = $property_id AND market = $market AND source = $source AND check_in = $check_in "
         "AND nights = $nights AND party = $party AND product_type = $product_type ORDER BY offer_key, valid_from",
-        property_id=house.value,
+        property_id=hotel.value,
         market=market.value,
         source=source.value,
         **{name: stay.value[name] for name in ("check_in", "nights", "party", "product_type")},
@@ -200,7 +202,7 @@ def _(mo, shown):
 
 
 @app.cell
-def _(house, market, mo, source, stay):
+def _(hotel, market, mo, source, stay):
     mo.md(
         f"""
 ## The same as a query
@@ -208,7 +210,7 @@ def _(house, market, mo, source, stay):
 ```sql
 SELECT offer_key, room_name, board_name, valid_from, valid_to, is_offered, total, pre_promo_total, floor, currency
 FROM mart.offer_history
-WHERE property_id = {house.value}
+WHERE property_id = {hotel.value}
   AND market = '{market.value}'
   AND source = '{source.value}'
   AND check_in = '{stay.value["check_in"]}'

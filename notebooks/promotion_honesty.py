@@ -46,16 +46,18 @@ def _(Lake, NightauditError, mo, open_published, read_settings):
 
 @app.cell
 def _(ask, mo):
-    _told = ask(
+    _reported = ask(
         "SELECT count(*) AS nights, max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated, "
         "(SELECT reference_days FROM ref.analysis) AS reference_days FROM mart.sweep"
     ).row(0, named=True)
-    _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
-    _sweeps = f"{_told['nights']} published sweep{'s' if _told['nights'] > 1 else ''}"
+    _simulated = (
+        " **Simulated data: the bundled sandbox answered, not a supplier.**" if _reported["is_simulated"] else ""
+    )
+    _sweeps = f"{_reported['nights']} published sweep{'s' if _reported['nights'] > 1 else ''}"
     mo.callout(
         mo.md(
-            f"{_sweeps}, the last of {_told['last']}. A verdict needs "
-            f"{_told['reference_days']} days of history.{_simulated}"
+            f"{_sweeps}, the last of {_reported['last']}. A verdict needs "
+            f"{_reported['reference_days']} days of history.{_simulated}"
         ),
         kind="warn" if _simulated else "neutral",
     )
@@ -153,7 +155,7 @@ def _(alt, ask, mo, offer):
         x=alt.X("valid_from:T", title="Start of the sweep (UTC)", scale=alt.Scale(type="utc"))
     )
     _axis = alt.Axis(title=f"Total of the stay ({offer.value['currency']})")
-    _told = _base.mark_rule(strokeDash=[4, 4], strokeWidth=2, color="#8a8a8a").encode(
+    _reported = _base.mark_rule(strokeDash=[4, 4], strokeWidth=2, color="#8a8a8a").encode(
         x2="valid_to:T", y=alt.Y("pre_promo_total:Q", axis=_axis, scale=alt.Scale(zero=False))
     )
     _charged = _base.mark_rule(strokeWidth=3, color="#4477aa").encode(x2="valid_to:T", y=alt.Y("total:Q", axis=_axis))
@@ -162,7 +164,7 @@ def _(alt, ask, mo, offer):
     )
     mo.vstack(
         [
-            alt.layer(_told, _charged, _points).properties(
+            alt.layer(_reported, _charged, _points).properties(
                 width=680,
                 height=260,
                 title=f"Stated before: {offer.value['pre_promo_total']:,.2f}; highest ever charged: "

@@ -354,7 +354,7 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _cluster_is_told_from_others(self) -> Self:
+    def _cluster_connection_is_encrypted(self) -> Self:
         if self.cluster is None:
             return self
         if is_in_the_clear(self.cluster) and not self.cluster_clear_text:

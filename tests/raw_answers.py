@@ -119,7 +119,7 @@ def room(products=None, **fields):
     } | fields
 
 
-def house(property_id=1, rooms=None, **fields):
+def hotel(property_id=1, rooms=None, **fields):
     """A well-formed property of a multi answer."""
     return {
         "propertyId": property_id,
@@ -128,6 +128,6 @@ def house(property_id=1, rooms=None, **fields):
     } | fields
 
 
-def answer(*houses, **fields):
+def answer(*hotels, **fields):
     """A multi answer."""
-    return {"properties": list(houses)} | fields
+    return {"properties": list(hotels)} | fields

@@ -96,7 +96,7 @@ async def sweep(lake: Lake, base_url: str, now: datetime) -> str:
     return manifest.sweep_id
 
 
-def main(folder: str, base_url: str, day: str, place: str | None, told: Connection) -> None:
+def main(folder: str, base_url: str, day: str, place: str | None, reported: Connection) -> None:
     # A fork server that a sweep started earlier in the tests' process holds it back.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # In this very process, so that it can be killed between two files of a segment.
@@ -112,4 +112,4 @@ def main(folder: str, base_url: str, day: str, place: str | None, told: Connecti
             with stoppable(f"The sweep {sweep_id} stays loaded.", f"nightaudit publish {sweep_id}"):
                 publish(lake, sweep_id, now)
     except NightauditError as error:
-        told.send(f"{type(error).__name__} {error}")
+        reported.send(f"{type(error).__name__} {error}")

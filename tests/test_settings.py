@@ -181,11 +181,11 @@ def test_a_misspelt_name_is_warned_of_with_the_setting_it_is_like(no_settings_ar
 
 
 @pytest.mark.parametrize(
-    ("given", "told"), [("UK", "'UK' is not one of the 36 market codes"), ("gb", "did you mean GB")]
+    ("given", "reported"), [("UK", "'UK' is not one of the 36 market codes"), ("gb", "did you mean GB")]
 )
-def test_a_reference_market_that_does_not_exist_is_refused_at_once(no_settings_around, given, told):
+def test_a_reference_market_that_does_not_exist_is_refused_at_once(no_settings_around, given, reported):
     no_settings_around.setenv("NIGHTAUDIT_REFERENCE_MARKET", given)
-    with pytest.raises(SettingsError, match=told):
+    with pytest.raises(SettingsError, match=reported):
         read_settings()
 
 

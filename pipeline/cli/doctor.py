@@ -19,7 +19,7 @@ from rich.text import Text
 
 from pipeline.cli.given import settings_with
 from pipeline.cli.terminal import Terminal
-from pipeline.cli.verify import refuse_damages, told
+from pipeline.cli.verify import refuse_damages, reported
 from pipeline.domain.addresses import host_and_port, is_encrypted, is_in_the_clear
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.search import Operation, ProductType, Search
@@ -148,7 +148,7 @@ def _files(settings: Settings) -> str:
     lake = Lake(settings.lake, may_be_damaged=True)
     found = verify(lake, is_deep=False)
     refuse_damages(lake, found)
-    return told(found, is_deep=False)
+    return reported(found, is_deep=False)
 
 
 def _spec(settings: Settings) -> str:

@@ -144,7 +144,7 @@ class _Tools:
         """Show a case with its notes and its most telling findings; continue with `explain` and `evidence`."""
         from pipeline.replay.case_notes import case_row
 
-        with _told():
+        with _reported():
             return _as_text(
                 [{name: as_json(value) for name, value in case_row(self._lake, case_id).items()}], is_cut=False
             )
@@ -176,7 +176,7 @@ class _Tools:
         from pipeline.cli.explain import as_json as explained_as_json
         from pipeline.replay.explain import explain
 
-        with _told():
+        with _reported():
             explained = explain(self._lake, flag_id, self._settings.max_body_bytes)
             return _cut(json.dumps(explained_as_json(explained), default=str, ensure_ascii=False))
 
@@ -190,14 +190,14 @@ class _Tools:
         from pipeline.cli.show import as_document
         from pipeline.replay.evidence import evidence_of
 
-        with _told():
+        with _reported():
             document = as_document(evidence_of(self._lake, raw_address), self._settings.max_body_bytes)
             return _cut(json.dumps(document, ensure_ascii=False))
 
     def _asked(self, sql: str, limit: int) -> str:
         bounds = Bounds(self._settings.query_seconds, self._settings.query_memory_mb)
         file = self._lake.published_file
-        with _told(), self._queries.one() as process, user_query(file, sql, bounds, process=process) as answer:
+        with _reported(), self._queries.one() as process, user_query(file, sql, bounds, process=process) as answer:
             found = list(islice(answer.rows(), limit + 1))
             rows = [dict(zip(answer.columns, map(as_json, row), strict=True)) for row in found[:limit]]
             return _as_text(rows, is_cut=len(found) > limit)
@@ -217,7 +217,7 @@ def _cut(text: str) -> str:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _reported() -> Iterator[None]:
     """Give errors to an assistant in the words that a user sees."""
     from mcp.server.mcpserver.exceptions import ToolError
 

@@ -28,10 +28,10 @@ def rebuild_lake() -> None:
     stopped = stoppable(AS_A_WHOLE.kept, AS_A_WHOLE.go_on)
     with stopped, lake.writing("a rebuild"), display(console) as watch:
         made = asyncio.run(rebuild(lake, options, audit_limits(settings), now=settings.clock, watch=watch))
-    console.print(told(made), soft_wrap=True)
+    console.print(reported(made), soft_wrap=True)
 
 
-def told(made: Rebuilt) -> Text:
+def reported(made: Rebuilt) -> Text:
     """Return the result in a few lines."""
     sweeps = f"{len(made.sweeps)} sweep{'s' * (len(made.sweeps) != 1)}"
     text = Text(f"Rebuilt from raw answers: {sweeps}, now in {made.tables}.\n")

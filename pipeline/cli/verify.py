@@ -31,12 +31,12 @@ def verify_lake(form: str, *, is_deep: bool) -> None:
     for damage in found.damages:
         console.print(Text.assemble(("\u2717 ", "red"), (damage.path, "bold"), f": {damage.what}"))
         console.print(Text(f"    affects {damage.affects}"))
-        console.print(Text(f"    repair: {damage.mend}", style="cyan"))
+        console.print(Text(f"    repair: {damage.repair}", style="cyan"))
     refuse_damages(lake, found)
-    console.print(Text(told(found, is_deep=is_deep), style="green"))
+    console.print(Text(reported(found, is_deep=is_deep), style="green"))
 
 
-def told(found: Verified, *, is_deep: bool) -> str:
+def reported(found: Verified, *, is_deep: bool) -> str:
     """Return the result of a check that found no damage."""
     how = "complete and unchanged" if is_deep else "present, with the size they were written with"
     old = f"; {found.unrecorded:,} have no checksum (written by an earlier version)" if found.unrecorded else ""

@@ -223,7 +223,7 @@ def failed_query(file: Path, error: duckdb.Error) -> NightauditError:
     return InputError(f"{CANNOT_RUN}{error}", hint=LIST_RELATIONS)
 
 
-def lies_elsewhere(file: Path) -> bool:
+def has_moved(file: Path) -> bool:
     """Whether the views of a published file read a lake in another folder: it was moved or copied."""
     with duckdb.connect(":memory:") as session:
         session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
@@ -237,7 +237,7 @@ def lies_elsewhere(file: Path) -> bool:
 def damaged(file: Path, why: str) -> CorruptObject:
     """Return the error of a published file that DuckDB cannot read: it was moved, or is damaged."""
     with suppress(duckdb.Error):
-        if lies_elsewhere(file):
+        if has_moved(file):
             return CorruptObject(
                 "The lake was moved, and its published file still points to the old folder.",
                 kept="Nothing is damaged or lost.",

@@ -34,7 +34,7 @@ from pipeline.lake.files import touch
 from pipeline.lake.published_paths import paths_in
 from pipeline.lake.raw import is_retired, landed, retire_shards
 from pipeline.lake.sweep_files import quarantine_file, retirement, sweep_files, sweep_of
-from pipeline.night.mend import is_forgotten
+from pipeline.night.repair import is_forgotten
 from pipeline.night.witnesses import missing_folders
 from pipeline.publish import LedgerEntry, published_sweeps
 from pipeline.publish.refresh import refresh

@@ -22,8 +22,8 @@ from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
 from pipeline.night.latest import is_published, refuse_earlier
-from pipeline.night.mend import mend_of
 from pipeline.night.outlook import timed
+from pipeline.night.repair import repair_of
 from pipeline.notify.blocked import tell_of
 from pipeline.notify.ways import Tell, mail, through, webhook
 from pipeline.plan.estimate import Step
@@ -114,7 +114,7 @@ def nights_like(lake: Lake, manifest: Manifest, most: int) -> list[str]:
                 refuse_damaged_rows(lake, entry.sweep_id)
         except (CorruptObject, UnknownSweep) as error:
             place = getattr(error, "place", None) or lake.local(lake.manifest_path(entry.sweep_id))
-            how = mend_of(lake, place)
+            how = repair_of(lake, place)
             logger.warning("Not compared with the night %s: %s To repair it: %s.", entry.sweep_id, error.message, how)
             continue
         found.append(entry.sweep_id)

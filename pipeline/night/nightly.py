@@ -22,10 +22,10 @@ from pipeline.night.care import take_nightly_care
 from pipeline.night.confirm import confirmer
 from pipeline.night.gate import audit_sweep, publish_checked, tell_if_blocked
 from pipeline.night.latest import done_steps, is_published, latest_sweep, leads_nowhere, note_done
-from pipeline.night.mend import left_out, warn_of_damaged_tables
 from pipeline.night.night import Night
 from pipeline.night.overview import sweep_rows
 from pipeline.night.read_spec import refuse_before_making
+from pipeline.night.repair import left_out, warn_of_damaged_tables
 from pipeline.night.step_lines import line_of
 from pipeline.night.summary import NightSummary, refuse_failed_rules
 from pipeline.night.summary import summarise as summary_of

@@ -32,7 +32,7 @@ from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_ma
 from pipeline.lake.sweep_files import quarantine_file
 from pipeline.night.gate import nights_like
 from pipeline.night.overview import sweep_rows
-from pipeline.publish import publish_anew, published_sweeps, restore_entries
+from pipeline.publish import published_sweeps, republish_all, restore_entries
 from pipeline.quote.load import load_ledger
 from pipeline.sweep import PartOf, SweepOptions, SweepProgress, run
 
@@ -81,7 +81,7 @@ async def rebuild(
         _carry_over(lake, fresh)
         _audit_again(lake, fresh, limits, Spread(options.cluster))
         load_ledger(fresh, options.max_body_bytes)
-        file = publish_anew(fresh, fresh.adopt_tables, cluster=options.cluster)
+        file = republish_all(fresh, fresh.adopt_tables, cluster=options.cluster)
     except BaseException:
         # An adopted folder stays: then only the published file is missing.
         if Lake(str(lake.root)).tables_folder != fresh.tables_folder:

@@ -31,7 +31,7 @@ from pipeline.lake.expected import files_of_lake, missing_files, not_files, with
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
 from pipeline.lake.sweep_files import files_of_sweep, retirement, sweep_of
 from pipeline.night.compare_raw import compare_with_raw
-from pipeline.night.mend import consequences, not_as_committed
+from pipeline.night.repair import consequences, not_as_committed
 from pipeline.night.witnesses import missing_folders
 from pipeline.publish import LedgerEntry, published_sweeps
 from pipeline.publish.ledger import copies_of_entry, damaged_entries, lost_entries
@@ -54,7 +54,7 @@ class Damage:
     path: str
     what: str
     affects: str
-    mend: str
+    repair: str
 
 
 @dataclass(frozen=True, slots=True)

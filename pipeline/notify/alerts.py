@@ -29,8 +29,8 @@ _OUTBOX = "alerts/told.json"
 # Rule, receiver (or receiver and way, if it has several) and key of a row: the words that were sent.
 _Held = dict[str, dict[str, dict[str, str]]]
 # A message lists the first few rows: the most severe, of different properties.
-_GRAVEST_FIRST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST"
-_OF_EACH_PROPERTY = f"row_number() OVER (PARTITION BY rule, property_id ORDER BY {_GRAVEST_FIRST},"
+_MOST_SEVERE_FIRST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST"
+_OF_EACH_PROPERTY = f"row_number() OVER (PARTITION BY rule, property_id ORDER BY {_MOST_SEVERE_FIRST},"
 
 # Rows are held in memory with their evidence.
 _MOST_ROWS = 100_000
@@ -143,7 +143,7 @@ def refuse_unknown(file: Path, rules: AlertRules, bounds: Bounds) -> None:
 
 def _rows(file: Path, rule: Rule, bounds: Bounds) -> list[Row]:
     key = ", ".join('"' + name.replace('"', '""') + '"' for name in rule.key)
-    order = f"{_OF_EACH_PROPERTY} {key}), {_GRAVEST_FIRST}, {key}" if rule.relation == "report.flag" else key
+    order = f"{_OF_EACH_PROPERTY} {key}), {_MOST_SEVERE_FIRST}, {key}" if rule.relation == "report.flag" else key
     try:
         with user_query(file, Condition(rule.relation, rule.where, order), bounds) as answer:
             rows: list[Row] = [

@@ -16,7 +16,7 @@ import duckdb
 
 from pipeline.domain.errors import InputError, LakeFull, first_line
 from pipeline.lake import beside, sync
-from pipeline.lake.database import failed_query, lies_elsewhere, open_published, quoted
+from pipeline.lake.database import failed_query, has_moved, open_published, quoted
 from pipeline.publish.catalogue import describe
 from pipeline.publish.last_published import is_readable
 from pipeline.publish.state import attach, write_macros, write_view_macros
@@ -75,7 +75,7 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
         _take_name(built, target)
     except (duckdb.IOException, duckdb.TransactionException) as error:
         # The files of a lake that was copied, not moved, can still be read where they were.
-        if lies_elsewhere(published) and not is_readable(published):
+        if has_moved(published) and not is_readable(published):
             raise failed_query(published, error) from None
         raise LakeFull(
             f"{target} could not be written: {first_line(error)}",

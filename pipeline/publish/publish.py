@@ -24,7 +24,7 @@ from pipeline.domain.errors import InputError, LakeError, LakeFull, first_line
 from pipeline.domain.servers import Cluster
 from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, SWEEP
 from pipeline.lake import Lake, put_in_place, sync
-from pipeline.lake.database import connect, lies_elsewhere
+from pipeline.lake.database import connect, has_moved
 from pipeline.lake.delta import is_committed
 from pipeline.lake.raw import read_manifest
 from pipeline.publish.catalogue import describe, write_views
@@ -95,7 +95,7 @@ def publish(
         if with_later or entry.started_at <= manifest.started_at
     }
     if sweep_id in held and not entries.keys() - set(held):
-        if lies_elsewhere(file):
+        if has_moved(file):
             refresh(lake)
         forget_unread(lake, file)
         return Published(file, sweep_row(file, sweep_id), is_new=False, is_built=False)
@@ -141,7 +141,7 @@ def _refuse_overtaken(lake: Lake, sweep_id: str) -> None:
             )
 
 
-def publish_anew(
+def republish_all(
     lake: Lake, settle: Callable[[], None], most_offers: int = MOST_OFFERS, cluster: Cluster | None = None
 ) -> Path | None:
     """Rebuild the published file from the ledger and the lake's tables alone; None if nothing is published.

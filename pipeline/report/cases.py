@@ -19,7 +19,7 @@ _CALLS = 3
 _NOT_PUT_RIGHT = {"gone": "; no longer on sale", "not_asked": "; its currency is no longer requested"}
 
 
-def standing_cases(reader: Reader) -> pl.DataFrame:
+def open_cases(reader: Reader) -> pl.DataFrame:
     """Return the cases that are neither closed nor part of a wider one."""
     reader.note_cases()
     texts = pl.col("evidence").list.eval(pl.element().struct.field("flag_id")).list.join(", ").alias("flag_ids")
@@ -126,12 +126,12 @@ def cases_section(cases: pl.DataFrame) -> Section:
     return Section(
         "cases",
         f"{_counted(waiting)}: {by_severity(calls(waiting))}" if waiting.height else "No open case needs a decision",
-        "Each line is one problem: one rule at one property, in every market where it was found. In each market it is "
-        "a case; `nightaudit case` acknowledges or mutes it by the id on its page. If many properties of a market share a problem, it is one line about the market; if most markets share it, it is one line about the supplier. Market "
-        "codes link to the evidence, both answers side by side; property names link to everything about a property. "
-        "New problems come first, then the most severe, then those with the greatest weight (`nightaudit load weights`), "
-        "then those with the most findings."
-        f"{_without_page(cases)}",
+        "Each line is one problem: one rule at one property, in every market where it was found. In each market it "
+        "is a case; `nightaudit case` acknowledges or mutes it by the id on its page. If many properties of a market "
+        "share a problem, it is one line about the market; if most markets share it, it is one line about the "
+        "supplier. Market codes link to the evidence, both answers side by side; property names link to everything "
+        "about a property. New problems come first, then the most severe, then those with the greatest weight "
+        f"(`nightaudit load weights`), then those with the most findings.{_without_page(cases)}",
         cases.drop("evidence", "case_page", "property_page"),
         columns=[
             PROPERTY,

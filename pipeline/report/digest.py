@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from pipeline.domain.search import STATUSES
-from pipeline.report.cases import cases_section, ended_cases, standing_cases
+from pipeline.report.cases import cases_section, ended_cases, open_cases
 from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
 from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles
@@ -22,7 +22,7 @@ _NIGHTS, _LARGEST = 30, 10
 
 def page(reader: Reader) -> Page:
     """Return the digest of the last published night."""
-    cases, over = standing_cases(reader), ended_cases(reader)
+    cases, over = open_cases(reader), ended_cases(reader)
     changes = Changes(
         cases=cases,
         ended_cases=over,
@@ -84,8 +84,8 @@ def _moves(reader: Reader, changes: Changes) -> Section:
         else "No earlier night to compare prices with"
         if reader.is_first_night
         else "No price changed",
-        "Each offer is compared with itself, so a change in what is on sale does not count as a price change. List and detail "
-        "answers are two series: an offer in both counts once in each.",
+        "Each offer is compared with itself, so a change in what is on sale does not count as a price change. List "
+        "and detail answers are two series: an offer in both counts once in each.",
         steps,
         [svg(drawn)] if steps.height else (),
         why_empty=_FIRST_NIGHT if reader.is_first_night else "No total has changed.",
@@ -193,7 +193,8 @@ def _quality(reader: Reader) -> Section:
         f"{failed.height:,} of {counted(counts['checks'], 'quality check')} failed"
         if counts
         else "This night was published without an audit",
-        "Checks of the night's data before it was published; if a critical one fails, the night is not published unless someone overrides the check and gives a reason. The quality page shows examples.",
+        "Checks of the night's data before it was published; if a critical one fails, the night is not published "
+        "unless someone overrides the check and gives a reason. The quality page shows examples.",
         failed,
         columns=[
             Column("meaning", "What was found", is_wide=True, below="check_name"),

@@ -11,7 +11,7 @@ from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
 
 # Order of flags: the most severe come first.
-GRAVEST_FIRST = (
+MOST_SEVERE_FIRST = (
     "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST, flag_id"
 )
 
@@ -29,7 +29,7 @@ WHAT_AND_WHERE = (
 def flags(reader: Reader, rules: Sequence[str]) -> pl.DataFrame:
     """Return the open flags of rules within the scope, the most severe first."""
     named = ", ".join(f"'{rule}'" for rule in rules)
-    return worded(reader, reader.rows("report.flag", order=GRAVEST_FIRST, where=f"rule IN ({named})"))
+    return worded(reader, reader.rows("report.flag", order=MOST_SEVERE_FIRST, where=f"rule IN ({named})"))
 
 
 def worded(reader: Reader, found: pl.DataFrame) -> pl.DataFrame:
@@ -46,11 +46,13 @@ def by_severity(found: pl.DataFrame) -> str:
     return ", ".join(f"{counts[severity]:,} {severity}" for severity in ("high", "medium", "low") if severity in counts)
 
 
-def gravest_first(found: pl.DataFrame, of_a_rule: int = _OF_A_RULE) -> tuple[pl.DataFrame, int]:
+def most_severe_first(found: pl.DataFrame, of_a_rule: int = _OF_A_RULE) -> tuple[pl.DataFrame, int]:
     """Return flags with the most severe of each rule first (one per property, few of a rule), and their number."""
     each = found.unique(subset=["rule", "property_id"], keep="first", maintain_order=True)
-    gravest = each.filter(pl.int_range(pl.len()).over("rule") < of_a_rule)
-    return pl.concat([gravest, found.join(gravest, on="flag_id", how="anti", maintain_order="left")]), gravest.height
+    most_severe = each.filter(pl.int_range(pl.len()).over("rule") < of_a_rule)
+    return pl.concat(
+        [most_severe, found.join(most_severe, on="flag_id", how="anti", maintain_order="left")]
+    ), most_severe.height
 
 
 def findings(
@@ -63,7 +65,7 @@ def findings(
     of_a_rule: int = _OF_A_RULE,
 ) -> Section:
     """Return a section of flags; its title counts them by severity, and its table shows the worst of each property."""
-    placed, shown = gravest_first(found, of_a_rule)
+    placed, shown = most_severe_first(found, of_a_rule)
     left = found.height - shown
     rest = f"; {counted(left, 'more is', 'more are')} in the figures" if left else ""
     return Section(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipeline.report.findings import GRAVEST_FIRST, WHAT_AND_WHERE, findings, gravest_first, worded
+from pipeline.report.findings import MOST_SEVERE_FIRST, WHAT_AND_WHERE, findings, most_severe_first, worded
 from pipeline.report.page import Column, Section, counted, whole
 from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
@@ -18,7 +18,7 @@ _HOURS_AS_SUCH = 48
 def new_flags(reader: Reader) -> pl.DataFrame:
     """Return the findings that the last night flagged for the first time, the most severe first."""
     found = reader.rows(
-        "report.flag", order=GRAVEST_FIRST, where=f"first_flagged_sweep_id = '{reader.night['sweep_id']}'"
+        "report.flag", order=MOST_SEVERE_FIRST, where=f"first_flagged_sweep_id = '{reader.night['sweep_id']}'"
     )
     return worded(reader, found)
 
@@ -26,7 +26,7 @@ def new_flags(reader: Reader) -> pl.DataFrame:
 def ended_flags(reader: Reader) -> pl.DataFrame:
     """Return the findings that ended with the last night, the most severe first."""
     found = reader.rows(
-        "report.flag_history", order=GRAVEST_FIRST, where=f"resolved_sweep_id = '{reader.night['sweep_id']}'"
+        "report.flag_history", order=MOST_SEVERE_FIRST, where=f"resolved_sweep_id = '{reader.night['sweep_id']}'"
     )
     return worded(reader, found)
 
@@ -50,7 +50,7 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         if isinstance(median, float)
         else ""
     )
-    placed, shown = gravest_first(ended, _OF_A_RULE)
+    placed, shown = most_severe_first(ended, _OF_A_RULE)
     return Section(
         "ended_findings",
         f"{counted(ended.height, 'finding')} ended{took}"
@@ -98,7 +98,8 @@ def by_rule_section(standing: pl.DataFrame, new: pl.DataFrame, ended: pl.DataFra
         f"The most frequent finding: {most['rule_words'][0].lower()}{most['rule_words'][1:]} ({most['standing']:,})"
         if most
         else "No rule found anything",
-        "One price can break several rules, so adding up the rules does not give a number of prices. Findings whose cells got no answer stay open.",
+        "One price can break several rules, so adding up the rules does not give a number of prices. Findings whose "
+        "cells got no answer stay open.",
         by_rule,
         columns=[
             Column("rule_words", "Finding", is_wide=True),

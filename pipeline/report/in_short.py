@@ -146,7 +146,9 @@ def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
 def _of_coverage(reader: Reader) -> Point:
     """Return the sentence about answered cells, compared with the night before."""
     night = reader.night
-    told = f"{share(answered(night), night['planned'])} of {counted(night['planned'], 'planned cell')} were answered"
+    reported = (
+        f"{share(answered(night), night['planned'])} of {counted(night['planned'], 'planned cell')} were answered"
+    )
     lost = night["failed"] + night["not_swept"] + night["rejected"]
     tone = "good" if lost == 0 else "warn" if lost < _MANY_LOST * night["planned"] else "bad"
     before = ""
@@ -157,7 +159,7 @@ def _of_coverage(reader: Reader) -> Point:
     if night["rejected"]:
         markets = ", ".join(reader.figures("rejected_market")["market"])
         rejected = f", {night['rejected']:,} rejected by the supplier ({markets})"
-    return Point(f"{told}, {night['failed']:,} failed{rejected}{before}.", "coverage", tone)
+    return Point(f"{reported}, {night['failed']:,} failed{rejected}{before}.", "coverage", tone)
 
 
 def _of_quality(reader: Reader) -> Point:
@@ -172,14 +174,14 @@ def _of_quality(reader: Reader) -> Point:
             "quality",
             "bad",
         )
-    told = (
+    reported = (
         f"{counted(failed, 'check')} of {counts['checks']:,} failed, none of them critical"
         if failed
         else "no check failed"
     )
     waiting = counts["not_judged"]
     cold = f"; {counted(waiting, 'check needs', 'checks need')} more nights to be judged" if waiting else ""
-    return Point(f"The audit passed: {told}{cold}.", "quality", "warn" if failed else "good")
+    return Point(f"The audit passed: {reported}{cold}.", "quality", "warn" if failed else "good")
 
 
 def checks(reader: Reader) -> dict[str, int]:

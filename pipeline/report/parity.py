@@ -155,9 +155,10 @@ def _persistence(reader: Reader) -> Section:
         if running
         else "No offer is dearer than in the reference market",
         "An episode is a run of nights on which an offer was dearer than the same offer in the reference market, on "
-        "one currency basis; below the exact grade, it follows the cheapest offer of a board family or cell, whichever offer that is. "
-        "Nights without an answer neither count nor end it. The median leaves out episodes that are still running. The "
-        "title counts each exact offer of a list answer once; the table counts it again in a second currency.",
+        "one currency basis; below the exact grade, it follows the cheapest offer of a board family or cell, "
+        "whichever offer that is. Nights without an answer neither count nor end it. The median leaves out episodes "
+        "that are still running. The title counts each exact offer of a list answer once; the table counts it again "
+        "in a second currency.",
         resolution,
         columns=[
             *named(match_grade="Match", source="Answers", market="Market", reference_market="Against"),

@@ -51,7 +51,8 @@ def page(reader: Reader) -> Page:
             findings(
                 "findings",
                 found,
-                "Promotions whose own figures contradict each other, that the price history of the same offer contradicts, or that the floor keeps from being passed on. Indicators, not proof.",
+                "Promotions whose own figures contradict each other, that the price history of the same offer "
+                "contradicts, or that the floor keeps from being passed on. Indicators, not proof.",
                 "No offer breaks a promotion rule. Findings appear as soon as one does.",
             ),
             _histories(reader, found),
@@ -158,8 +159,8 @@ def _honesty(reader: Reader) -> Section:
         f"{never:,} of {comparable:,} struck-through prices were apparently never charged"
         if comparable
         else "There is not enough history yet to judge struck-through prices",
-        "This compares the price before promotions with the observed totals of the same offer: never charged, above the "
-        "lowest total in the days before the promotion, or honest. Only offers with enough history count. Prices "
+        "This compares the price before promotions with the observed totals of the same offer: never charged, above "
+        "the lowest total in the days before the promotion, or honest. Only offers with enough history count. Prices "
         "between two sweeps are unknown, so this is an indicator, not proof. Rising market prices are allowed for "
         "(moved_pct in mart.reference_price). Chart and title count list answers.",
         honesty,
@@ -226,18 +227,18 @@ def _history(offer: pl.DataFrame) -> AnyChart:
     )
     charged_at = alt.Y("total:Q", title=f"Total of the stay, {first['currency']}", scale=alt.Scale(zero=False))
     base = alt.Chart(offer.with_columns(_AMOUNTS)).encode(x=days)
-    told = base.mark_rule(color=SOFT, strokeWidth=2, strokeDash=[5, 3]).encode(x2="valid_to:T", y="pre_promo_total:Q")
+    stated = base.mark_rule(color=SOFT, strokeWidth=2, strokeDash=[5, 3]).encode(x2="valid_to:T", y="pre_promo_total:Q")
     charged = base.mark_rule(color=SERIES[0], strokeWidth=3).encode(x2="valid_to:T", y=charged_at)
     ticks = base.mark_point(color=SERIES[0], size=22).encode(y="total:Q")
     ends = last.with_columns(
         _AMOUNTS,
-        pl.lit(f"stated before: {shown(last['pre_promo_total'][0])}").alias("told"),
+        pl.lit(f"stated before: {shown(last['pre_promo_total'][0])}").alias("stated"),
         pl.lit(f"charged: {shown(last['total'][0])}").alias("charged"),
     )
     end = alt.Chart(ends).encode(x=alt.X("valid_to:T"))
     above = end.mark_text(align="right", dy=-8, color=INK)
-    words = above.encode(y="pre_promo_total:Q", text="told:N"), above.encode(y="total:Q", text="charged:N")
-    return alt.layer(told, charged, ticks, *words).properties(width=WIDTH, height=120)
+    words = above.encode(y="pre_promo_total:Q", text="stated:N"), above.encode(y="total:Q", text="charged:N")
+    return alt.layer(stated, charged, ticks, *words).properties(width=WIDTH, height=120)
 
 
 _AMOUNTS = pl.col("total", "pre_promo_total").cast(pl.Float64)

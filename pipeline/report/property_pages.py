@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from pipeline.report.cases import calls, standing_cases
+from pipeline.report.cases import calls, open_cases
 from pipeline.report.page import Column, Section, counted, render, whole
 from pipeline.report.property_sections import OfProperty, sections_of, tiles_of
 from pipeline.report.read import PROPERTIES, Reader
@@ -30,7 +30,7 @@ def property_pages(reader: Reader, links: Sequence[tuple[str, str, str]]) -> Ite
     about = {row["property_id"]: row for row in reader.properties.iter_rows(named=True)}
     offers = dict(reader.figures("property_offers", ids).iter_rows())
     cells = _by_property(reader.figures("property_cells", ids), ids)
-    problems = _by_property(calls(standing_cases(reader).filter(pl.col("scope") == "property")), ids)
+    problems = _by_property(calls(open_cases(reader).filter(pl.col("scope") == "property")), ids)
     known = {
         property_id: OfProperty(
             prices[property_id],
@@ -104,7 +104,8 @@ def _listed(known: Mapping[int, OfProperty], about: Mapping[int, Mapping[str, An
     return Section(
         "properties",
         f"{with_cases:,} of {counted(len(known), 'property has', 'properties have')} open problems",
-        f"The most urgent first. Each property has a page with its cases, prices, floors and promotions; at most {PROPERTIES} per night do. Names, cities, brands and groups come from `nightaudit load properties FILE`.",
+        "The most urgent first. Each property has a page with its cases, prices, floors and promotions; at most "
+        f"{PROPERTIES} per night do. Names, cities, brands and groups come from `nightaudit load properties FILE`.",
         rows,
         columns=[
             Column("property_name", "Property", is_wide=True, below="property_id"),

@@ -136,9 +136,9 @@ def _parity(rows: pl.DataFrame) -> Section:
         f"{win:,} cheaper{where}"
         if rows.height
         else "No market could be compared",
-        "The same room, board, policy, stay and party in both markets, answered in one sweep. Prices in two currencies "
-        "are compared at the reference rate, and count as equal if the difference is too small for such a rate to show. "
-        "Above 0: dearer than in the reference market.",
+        "The same room, board, policy, stay and party in both markets, answered in one sweep. Prices in two "
+        "currencies are compared at the reference rate, and count as equal if the difference is too small for such a "
+        "rate to show. Above 0: dearer than in the reference market.",
         rows,
         columns=[
             *named(market="Market", check_in="Check-in", currency="Currency"),

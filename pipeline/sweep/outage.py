@@ -23,7 +23,7 @@ from pipeline.supplier.outcomes import Verdict, may_be_poisoned, outcome_of
 # common, the supplier is down, or a market is, or every property of a batch is poisoned. `Probes` finds out which. One
 # poisoned property can fail any number of searches, but they all have it in common.
 GIVE_UP_AFTER = 20
-GIVE_UP_APART = 3
+GIVE_UP_AFTER_UNRELATED = 3
 
 # The statuses of a request whose token is not accepted, or does not allow it.
 _REFUSALS = frozenset({401, 403})
@@ -53,7 +53,7 @@ class Failures:
     @property
     def are_outage_at_the_end(self) -> bool:
         """Whether they mean it once nothing is left to request: fewer are then enough."""
-        return len(self._numbers) >= GIVE_UP_APART and self._are_apart
+        return len(self._numbers) >= GIVE_UP_AFTER_UNRELATED and self._are_apart
 
     @property
     def may_be_outage(self) -> bool:
@@ -62,7 +62,7 @@ class Failures:
 
     @property
     def _are_apart(self) -> bool:
-        return max(len(self._apart), self._unblamed) >= GIVE_UP_APART
+        return max(len(self._apart), self._unblamed) >= GIVE_UP_AFTER_UNRELATED
 
     def add(self, search: Search, answer: Answer) -> None:
         """Add a failed search."""
@@ -70,7 +70,7 @@ class Failures:
         self._last = answer
         self.places.add(place_of(search))
         self._statuses.add(answer.http_status)
-        if len(self._numbers) < GIVE_UP_APART:
+        if len(self._numbers) < GIVE_UP_AFTER_UNRELATED:
             self._numbers.add(search.number)
         if not may_be_poisoned(answer):
             self._unblamed += 1

@@ -22,11 +22,11 @@ class Stopping:
     is_asked: bool = False
     is_given_up: bool = False
     signal_number: int | None = None
-    _told: list[Callable[[], int]] = field(default_factory=list)
+    _reported: list[Callable[[], int]] = field(default_factory=list)
 
     def tell(self, stop: Callable[[], int]) -> None:
         """Call `stop` at the first signal, or now if there was one. It returns how many searches it waits for."""
-        self._told.append(stop)
+        self._reported.append(stop)
         if self.is_asked:
             stop()
 
@@ -38,7 +38,7 @@ class Stopping:
             self.task.cancel()
             return
         self.is_asked = True
-        left = sum(stop() for stop in self._told)
+        left = sum(stop() for stop in self._reported)
         # Logged at once, because finishing may take minutes.
         logger.warning(
             "Stopping after %s; press Ctrl-C again to stop at once.",

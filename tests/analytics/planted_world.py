@@ -79,7 +79,7 @@ MANY_STAYS = Questions(
 # One night for one guest, round the year: where a total in whole units of money is off by percents of it.
 CHEAP_STAYS = Questions(MANY_STAYS.check_ins, ("EUR", "GBP"), ("Hotel", "Package"), ("multi",), frozenset(), 1, "1")
 # Plain houses that are asked about cheap stays: enough that some of either kind of home currency round to whole units.
-CHEAP_HOUSES = 40
+CHEAP_PROPERTIES = 40
 
 
 class Course(NamedTuple):
@@ -104,7 +104,7 @@ class PlantedWorld(NamedTuple):
     settings: Settings
     planted: list[dict[str, Any]]
     markets: list[str]
-    houses: dict[int, Profile]
+    hotels: dict[int, Profile]
     """What is fixed about the properties, by id."""
     questions: Questions
 
@@ -179,8 +179,8 @@ def made(
                 load_prices(lake, home / "prices.csv", seen_at, loaded_at=at + timedelta(hours=2))
     health = sandbox.control("health")
     world = World(health["seed"], 0, OPENED, health["properties"])
-    houses = {identifier: house for identifier in ids if (house := world.find(identifier))}
-    return PlantedWorld(lake, settings, anomalies, markets, houses, questions)
+    hotels = {identifier: hotel for identifier in ids if (hotel := world.find(identifier))}
+    return PlantedWorld(lake, settings, anomalies, markets, hotels, questions)
 
 
 def spec_text(

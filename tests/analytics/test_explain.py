@@ -59,7 +59,7 @@ def flags_of(*lakes):
 
 
 def flag_of(lake, rule):
-    return next(flag_id for _, _, told, flag_id in flags_of(lake) if told == rule)
+    return next(flag_id for _, _, reported, flag_id in flags_of(lake) if reported == rule)
 
 
 def test_a_verdict_of_each_rule_is_the_same_when_it_is_worked_out_from_raw(world, year):
@@ -126,7 +126,7 @@ def test_a_breach_is_led_back_before_a_night_makes_it_a_flag(lake, tmp_path, mon
     ((flag_id,),) = rows(lake, new)
     explained = explain(lake, flag_id, MOST)
     assert (explained.is_flag, explained.makes_flags, explained.is_reproduced) == (False, True, True)
-    code, text = told_of(lake, monkeypatch, capsys, flag_id)
+    code, text = printed_by(lake, monkeypatch, capsys, flag_id)
     assert code == 0
     assert "it is not from a published night" in text
     prices = [line for line in text.splitlines() if line.startswith("Selling price: ")]
@@ -165,24 +165,24 @@ def test_what_reads_history_is_replayed_over_the_nights_between(world):
 def test_the_command_prints_what_leads_to_a_flag(lake, monkeypatch, capsys):
     flag_id = flag_of(lake, "wrong_discount")
 
-    def told(*arguments):
-        return told_of(lake, monkeypatch, capsys, *arguments)
+    def reported(*arguments):
+        return printed_by(lake, monkeypatch, capsys, *arguments)
 
-    code, text = told(flag_id)
+    code, text = reported(flag_id)
     assert code == 0
     for expected in ("show raw/", "SHA-256", "wrong_discount, version 1", '"market"', "number by number", "total"):
         assert expected in text
-    code, text = told(flag_id, "--format", "json")
+    code, text = reported(flag_id, "--format", "json")
     document = json.loads(text)
     assert document["verdict"]["is_reproduced"] is True
     assert document["observations"][0]["request"]["roomStays"]
-    code, text = told(flag_id[:-1] + "z")
+    code, text = reported(flag_id[:-1] + "z")
     assert (code, flag_id in text) == (2, True)
-    code, text = told("package_leak-0000000000000000")
+    code, text = reported("package_leak-0000000000000000")
     assert (code, "There is no flag" in text) == (2, True)
 
 
-def told_of(lake, monkeypatch, capsys, *arguments):
+def printed_by(lake, monkeypatch, capsys, *arguments):
     """The exit code of `nightaudit explain`, and what it prints."""
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
     monkeypatch.setattr(sys, "argv", ["nightaudit", "explain", *arguments])

@@ -24,7 +24,7 @@ from pipeline.night.confirm import confirm, confirmer
 from pipeline.night.confirm_plan import choose_flags
 from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
-from pipeline.publish.publish import publish, publish_anew
+from pipeline.publish.publish import publish, republish_all
 from pipeline.publish.refresh import refresh
 from pipeline.publish.summaries import SUMMARIES
 from pipeline.sandbox.server.launch import SandboxProcess
@@ -78,7 +78,7 @@ def test_a_night_in_many_ranges_of_properties_finds_what_one_range_finds(lake):
     ]
     before = {name: rows(lake, f"FROM {name} ORDER BY ALL") for name in names}
     assert before["state.flag_open"]
-    assert publish_anew(lake, lambda: None, most_offers=len(before["mart.offer_latest"]))
+    assert republish_all(lake, lambda: None, most_offers=len(before["mart.offer_latest"]))
     assert rows(lake, "SELECT count(DISTINCT first_property_id) FROM state.file")[0][0] > 1
     for name, expected in before.items():
         assert rows(lake, f"FROM {name} ORDER BY ALL") == expected, name
@@ -115,7 +115,9 @@ def test_flags_that_still_hold_are_confirmed_and_lead_to_the_new_answers(setting
     assert len(held) == 10
     from pipeline.lake.raw_answer import evidence_at
 
-    assert all(evidence_at(lake, address).record.http_status == 200 for _, told in held for address in told.split())
+    assert all(
+        evidence_at(lake, address).record.http_status == 200 for _, reported in held for address in reported.split()
+    )
 
 
 def test_what_is_not_there_any_more_is_gone(settings, lake):
@@ -151,17 +153,17 @@ def test_an_alert_that_asks_for_it_is_confirmed_first(settings, lake, sandbox):
     rules = AlertRules.model_validate({"rule": [rule | {"confirm": True}], "receiver": receiver})
     standing = rows(lake, "SELECT count(*) FROM report.flag WHERE rule = 'unnamed_promotion'")[0][0]
 
-    def told(cap, hour):
+    def reported(cap, hour):
         capped = settings.model_copy(update={"confirm_cap": cap, "attempts": 1})
         again = confirmer(capped, lake, lambda: now(lake) + timedelta(hours=hour))
         return tell_alerts(lake, rules, "", confirm=again)[0].new
 
-    assert told(25, 0) == min(standing, 25)
+    assert reported(25, 0) == min(standing, 25)
     asked = "SELECT count(*) FROM lake.confirmation WHERE outcome = 'confirmed'"
     assert rows(lake, asked)[0][0] == min(standing, 25)
-    assert told(1, 1) <= 1
+    assert reported(1, 1) <= 1
     sandbox.control("faults", {"status_500_rate": 1.0})
-    assert told(25, 2) == 0
+    assert reported(25, 2) == 0
 
 
 def test_a_run_that_was_killed_is_settled_by_the_next_one(settings, lake, monkeypatch):

@@ -115,7 +115,7 @@ def nights(tmp_path_factory):
         )
         lake = Lake(settings.lake)
         load_rates(lake, home / "rates.csv", sandbox.control("rates")["rates"], NIGHTS)
-        waiting, told = [], []
+        waiting, reported = [], []
         for number in NIGHTS:
             at = datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=number, hours=2)
             supplier.night = number
@@ -130,8 +130,8 @@ def nights(tmp_path_factory):
                 supplier.sold = {market for (market,) in rows(lake, on_sale)}
             waiting.append(set(rows(lake, WAITING)))
             (page,) = write_reports(lake, ["digest"])
-            told.append(json.loads(page.file.with_name("digest.json").read_text()))
-    return waiting, told, supplier, lake
+            reported.append(json.loads(page.file.with_name("digest.json").read_text()))
+    return waiting, reported, supplier, lake
 
 
 def test_each_night_the_cases_that_wait_are_those_that_there_are_and_no_other(nights):
@@ -146,18 +146,22 @@ def test_each_night_the_cases_that_wait_are_those_that_there_are_and_no_other(ni
 
 
 def test_the_digest_names_whom_to_call_and_what_is_over(nights):
-    _, told, supplier, _ = nights
-    called = [[point for point in digest["points"] if point.startswith("Call ")] for digest in told]
+    _, reported, supplier, _ = nights
+    called = [[point for point in digest["points"] if point.startswith("Call ")] for digest in reported]
     assert called[1][0].split(" about")[0] != "Call the supplier"
     assert called[2][0].startswith("Call the supplier about market SE: Price differs from other markets.")
-    assert told[2]["title"].startswith("1 new problem, 0 ended; ")
-    assert told[5]["title"].startswith("0 new problems, 1 ended; ")
-    assert "1 problem ended: Price differs from other markets (SE)." in told[5]["points"]
-    moved = [[point for point in digest["points"] if "moved in the same direction" in point] for digest in told]
+    assert reported[2]["title"].startswith("1 new problem, 0 ended; ")
+    assert reported[5]["title"].startswith("0 new problems, 1 ended; ")
+    assert "1 problem ended: Price differs from other markets (SE)." in reported[5]["points"]
+    moved = [[point for point in digest["points"] if "moved in the same direction" in point] for digest in reported]
     # What SE loses of its own and what all gain come to less than a finding.
     (risen,) = moved[5]
-    assert risen.startswith("Most offers moved in the same direction in 5 of 6 markets (DE, FR, GB, NO, US), by a median of +8.0%: ask")
-    assert moved[2][0].startswith("Most offers moved in the same direction in market SE, by a median of +7.0%: ask the supplier")
+    assert risen.startswith(
+        "Most offers moved in the same direction in 5 of 6 markets (DE, FR, GB, NO, US), by a median of +8.0%: ask"
+    )
+    assert moved[2][0].startswith(
+        "Most offers moved in the same direction in market SE, by a median of +7.0%: ask the supplier"
+    )
     quiet = next(point for point in called[6] if "Property gone quiet" in point)
     many = len(supplier.sold)
     assert f"gone quiet. {many} findings in {many} markets ({', '.join(sorted(supplier.sold))}). No offer" in quiet
@@ -165,8 +169,8 @@ def test_the_digest_names_whom_to_call_and_what_is_over(nights):
 
 
 def test_a_market_that_sells_nothing_is_called_about_and_its_properties_are_not(nights):
-    _, told, supplier, lake = nights
-    silent = [[point for point in digest["points"] if "none of its" in point] for digest in told]
+    _, reported, supplier, lake = nights
+    silent = [[point for point in digest["points"] if "none of its" in point] for digest in reported]
     assert [number for number in NIGHTS if silent[number]] == [SILENT]
     assert silent[SILENT][0].startswith(
         "Call the supplier about market FR: none of its 16 answered cells has an offer."

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from planted_world import CHEAP_HOUSES, CHEAP_STAYS, MANY_STAYS, made
+from planted_world import CHEAP_PROPERTIES, CHEAP_STAYS, MANY_STAYS, made
 from truth import TRUTH, scores
 
 from pipeline.lake.relations import finding_rules
@@ -30,7 +30,7 @@ def scored(tmp_path_factory):
         home = tmp_path_factory.mktemp("round_the_year")
         many_stays = made(home, sandbox, nights, of_a_kind=3, plain=12, questions=MANY_STAYS)
         home = tmp_path_factory.mktemp("cheap")
-        cheap = made(home, sandbox, (4, 5), plain=CHEAP_HOUSES, questions=CHEAP_STAYS)
+        cheap = made(home, sandbox, (4, 5), plain=CHEAP_PROPERTIES, questions=CHEAP_STAYS)
     return scores(one_stay) | scores(many_stays) | scores(cheap)
 
 

@@ -153,7 +153,7 @@ def converted(world: PlantedWorld) -> set[tuple[int, str]]:
     """The cells of houses that were asked in their own currency and in another, which is dearer by the mark-up."""
     asked = world.questions.currencies
     assert MARKUP > 0
-    own = [identifier for identifier, house in world.houses.items() if house.home_currency in asked and len(asked) > 1]
+    own = [identifier for identifier, hotel in world.hotels.items() if hotel.home_currency in asked and len(asked) > 1]
     return {(identifier, market) for identifier in own for market in world.markets}
 
 
@@ -163,9 +163,9 @@ def closed(world: PlantedWorld) -> set[tuple[int, str]]:
     night, blocks = (tonight - OPENED).days, {day.toordinal() // BLOCK_DAYS for day in world.questions.check_ins}
     return {
         (identifier, market)
-        for identifier, house in world.houses.items()
+        for identifier, hotel in world.hotels.items()
         for market in world.markets
-        if not any(is_open(house, night, market, block) for block in blocks)
+        if not any(is_open(hotel, night, market, block) for block in blocks)
     }
 
 
@@ -192,7 +192,7 @@ def upside_down(world: PlantedWorld) -> set[tuple[int, str]]:
     """
     ladders = defaultdict(list)
     for identifier, market, room_id, total, terms in query_published(world.lake.published_file, query).fetchall():
-        rate = next(room.rate for room in world.houses[identifier].rooms if room.room_id == room_id)
+        rate = next(room.rate for room in world.hotels[identifier].rooms if room.room_id == room_id)
         ladders[identifier, market, terms].append((rate, total))
     return {
         (identifier, market)

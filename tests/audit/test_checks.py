@@ -428,9 +428,9 @@ def test_a_night_before_of_another_version_is_reported_with_the_way_out(lake):
     place = lake.local(lake.table_file("offer", sweep_id(0), "multi-GB-00000"))
     pq.write_table(pq.read_table(place).drop_columns(["rate_type"]), place)
     load(lake, 1, clean_night(1))
-    with pytest.raises(LakeError, match=r"another version of nightaudit: .* has no column rate_type") as told:
+    with pytest.raises(LakeError, match=r"another version of nightaudit: .* has no column rate_type") as reported:
         audit_sweep(settings_of(lake), lake, sweep_id(1), started_at(1))
-    assert "nightaudit rebuild" in told.value.hint
+    assert "nightaudit rebuild" in reported.value.hint
 
 
 def test_examples_lead_to_the_raw_answer(lake):

@@ -84,14 +84,14 @@ def test_a_blocked_night_keeps_the_last_good_one_and_an_override_is_written_down
     with pytest.raises(InputError):
         publish_checked(lake, sweep_id(1), started_at(1), override=" ")
     publish_checked(lake, sweep_id(1), started_at(1), override="the supplier said so")
-    told = asked(lake, "SELECT audit, override_reason FROM mart.sweep ORDER BY started_at")
-    assert told == [("passed", None), ("overridden", "the supplier said so")]
+    reported = asked(lake, "SELECT audit, override_reason FROM mart.sweep ORDER BY started_at")
+    assert reported == [("passed", None), ("overridden", "the supplier said so")]
     failed = "SELECT check_name FROM mart.quality WHERE outcome = 'failed' AND severity = 'critical' ORDER BY ALL"
     assert ("key",) in asked(lake, failed)
 
 
 def test_nights_that_are_accepted_and_published_in_one_go_open_and_close_the_same_as_night_by_night(lake, tmp_path):
-    told = (
+    reported = (
         "FROM report.flag_history ORDER BY ALL",
         "FROM report.finding_case ORDER BY ALL",
         "FROM mart.offer_history ORDER BY ALL",
@@ -107,7 +107,7 @@ def test_nights_that_are_accepted_and_published_in_one_go_open_and_close_the_sam
         publish_checked(one_by_one, sweep_id(night), started_at(night), override="known" if night == 1 else None)
     assert not lake.published_file.exists()
     publish_checked(lake, sweep_id(2), started_at(2))
-    assert [asked(lake, query) for query in told] == [asked(one_by_one, query) for query in told]
+    assert [asked(lake, query) for query in reported] == [asked(one_by_one, query) for query in reported]
     assert asked(lake, "SELECT audit, override_reason FROM mart.sweep ORDER BY started_at") == [
         ("passed", None),
         ("overridden", "known"),
@@ -205,19 +205,19 @@ def test_the_page_stands_alone_and_shows_supplier_text_as_text(lake):
     assert f"raw/{sweep_id(0)}/multi-GB-000000#0" in page
     for outside in ("http://", "https://", "src=", "@import", "url("):
         assert outside not in page
-    told = json.loads(report_page(lake, sweep_id(0)).with_name("quality.json").read_text())
-    assert told["is_passed"] is False
-    assert any("cell.key" in cause for cause in told["causes"])
+    reported = json.loads(report_page(lake, sweep_id(0)).with_name("quality.json").read_text())
+    assert reported["is_passed"] is False
+    assert any("cell.key" in cause for cause in reported["causes"])
 
 
 @pytest.fixture
 def receiver():
     """A real receiver of POSTs: its address and what it was told."""
-    told = []
+    reported = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
-            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            reported.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(204)
             self.end_headers()
 
@@ -226,57 +226,59 @@ def receiver():
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/hook/s3cret", told
+    yield f"http://127.0.0.1:{server.server_port}/hook/s3cret", reported
     server.shutdown()
     server.server_close()
 
 
 def test_a_blocked_night_sends_one_message_a_cause_and_once(lake, receiver):
-    address, told = receiver
+    address, reported = receiver
     settings = settings_of(lake, notify_webhook=address)
     rows = every(doubled(clean_night(0)), "offer", lambda _: {"currency": "USD"})
     found = audited(lake, 0, rows, settings=settings)
     tell_if_blocked(settings, lake, found)
-    subjects = [message["subject"].split()[1] for message in told]
+    subjects = [message["subject"].split()[1] for message in reported]
     # A cell that is there twice fails more than its key; that is one message.
     assert sorted(subjects) == ["cell.key", "offer.quarantined_share"]
     assert {cause.check_name for cause in found.causes("critical")} > {"key", "quarantined_share"}
-    assert "cell.cells_as_planned" in told[0]["text"]
-    assert all(str(report_page(lake, sweep_id(0))) in message["text"] for message in told)
+    assert "cell.cells_as_planned" in reported[0]["text"]
+    assert all(str(report_page(lake, sweep_id(0))) in message["text"] for message in reported)
     tell_if_blocked(settings, lake, audit_sweep(settings, lake, sweep_id(0), started_at(0)))
-    assert len(told) == len(subjects)
+    assert len(reported) == len(subjects)
 
 
 def test_an_unreached_receiver_gets_the_message_with_the_next_audit_once(lake, receiver):
-    address, told = receiver
+    address, reported = receiver
     away, here = (settings_of(lake, notify_webhook=to) for to in ("http://127.0.0.1:9/hook", address))
     found = audited(lake, 0, doubled(clean_night(0)), settings=away)
     tell_if_blocked(away, lake, found)
     for _ in range(2):
         tell_if_blocked(here, lake, audit_sweep(here, lake, sweep_id(0), started_at(0)))
-        assert len(told) == len(messages(sweep_id(0), found.causes("critical"), report_page(lake, sweep_id(0)))) == 1
+        assert (
+            len(reported) == len(messages(sweep_id(0), found.causes("critical"), report_page(lake, sweep_id(0)))) == 1
+        )
 
 
 def test_the_address_of_a_webhook_is_in_no_log(receiver, caplog):
-    address, told = receiver
+    address, reported = receiver
     with caplog.at_level("DEBUG"):
         webhook(address)("a subject", "a text")
-    assert told
+    assert reported
     assert "s3cret" not in caplog.text
 
 
 def test_a_later_night_brings_what_was_not_reported_unless_it_was_published_since(lake, receiver):
-    address, told = receiver
+    address, reported = receiver
     away, here = (settings_of(lake, notify_webhook=to) for to in ("http://127.0.0.1:9/hook", address))
     for number in range(2):
         tell_if_blocked(away, lake, audited(lake, number, doubled(clean_night(number)), settings=away))
     passed(lake, 1)
     tell_if_blocked(here, lake, audited(lake, 2, clean_night(2), settings=here))
-    assert {message["subject"].split()[-1] for message in told} == {sweep_id(0)}
+    assert {message["subject"].split()[-1] for message in reported} == {sweep_id(0)}
 
 
 def test_each_way_of_sending_is_remembered_by_itself(lake, receiver):
-    address, told = receiver
+    address, reported = receiver
     found = audited(lake, 0, doubled(clean_night(0)))
     reached = settings_of(lake, notify_webhook=address, notify_block="slack-webhook/away")
 
@@ -285,11 +287,11 @@ def test_each_way_of_sending_is_remembered_by_itself(lake, receiver):
 
     for _ in range(2):
         tell_if_blocked(reached, lake, found, lambda _: deaf)
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 def test_an_audit_killed_before_its_message_is_reported_later(lake, receiver, monkeypatch):
-    address, told = receiver
+    address, reported = receiver
 
     async def loaded_already(_):
         pass
@@ -300,7 +302,7 @@ def test_an_audit_killed_before_its_message_is_reported_later(lake, receiver, mo
     tomorrow = started_at(1)
     nightly.finish_left_over(Night(settings, lake, clock=lambda: tomorrow))
     assert published_sweeps(lake) == []
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 def test_a_receiver_that_is_away_is_a_warning_without_its_address(lake, caplog):

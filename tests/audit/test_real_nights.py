@@ -107,13 +107,13 @@ def charges(change):
     """Change the charges of each product of an answer."""
 
     def spoil(_request, answer):
-        told = json.loads(answer)
-        for each in told.get("properties") or ():
+        reported = json.loads(answer)
+        for each in reported.get("properties") or ():
             for stay in each.get("roomStays") or ():
                 for product in stay.get("products") or ():
                     if product.get("charges"):
                         product["charges"] = change(product["charges"])
-        return json.dumps(told).encode()
+        return json.dumps(reported).encode()
 
     return in_gb(spoil)
 

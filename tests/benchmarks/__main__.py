@@ -56,10 +56,10 @@ def run(name: str, size: Size, console: Console) -> dict[str, Any]:
 
 def _commit() -> str:
     """Return the commit that is measured; empty outside of a checkout."""
-    told = subprocess.run(
+    reported = subprocess.run(
         ["git", "-C", str(KEPT), "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
     )
-    return told.stdout.strip()
+    return reported.stdout.strip()
 
 
 def machine() -> dict[str, object]:
@@ -73,9 +73,7 @@ def machine() -> dict[str, object]:
 
 
 def _table(name: str, rows: list[Row], seconds: float) -> Table:
-    table = Table(
-        "what", "value", "spread", "target", "", "", title=f"{name} ({seconds:.0f} s)", title_justify="left"
-    )
+    table = Table("what", "value", "spread", "target", "", "", title=f"{name} ({seconds:.0f} s)", title_justify="left")
     for row in rows:
         spread = "" if row.low is None or row.high is None else f"{row.low:,.3g} .. {row.high:,.3g}"
         mark = {True: "[green]reached[/]", False: "[red]missed[/]", None: ""}[row.reached]

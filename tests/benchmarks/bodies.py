@@ -25,13 +25,13 @@ def property_ids(number: int = 0) -> list[int]:
     return World(1, 0, TODAY, 100 * (number + 1)).property_ids()[-100:]
 
 
-def bodies(count: int, houses: int = 5) -> Iterator[tuple[list[int], date, bytes]]:
+def bodies(count: int, hotels: int = 5) -> Iterator[tuple[list[int], date, bytes]]:
     """Yield properties, check-in and body of so many multi answers, over `houses` hundreds of properties."""
-    world = World(1, 0, TODAY, 100 * houses)
+    world = World(1, 0, TODAY, 100 * hotels)
     ids = world.property_ids()
     for number in range(count):
-        asked = ids[number % houses * 100 :][:100]
-        check_in = TODAY + timedelta(days=2 + 3 * (number // houses))
+        asked = ids[number % hotels * 100 :][:100]
+        check_in = TODAY + timedelta(days=2 + 3 * (number // hotels))
         search = Search(
             "multi", tuple(asked), check_in, check_in + timedelta(days=2), "GB", "EUR", "BAR", "Hotel", (Guests(2, ()),)
         )

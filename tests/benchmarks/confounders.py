@@ -59,8 +59,8 @@ class Confounder(NamedTuple):
 
 
 def _products(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for house in answer.get("properties") or [answer.get("property") or {}]:
-        for room in house.get("roomStays") or ():
+    for hotel in answer.get("properties") or [answer.get("property") or {}]:
+        for room in hotel.get("roomStays") or ():
             yield from room.get("products") or ()
 
 
@@ -68,13 +68,13 @@ def dearer(answer: dict[str, Any], factor: float) -> dict[str, Any]:
     for product in _products(answer):
         charges = product.get("charges") or {}
         fees = charges.get("excludedChargeDetails") or {}
-        told = sum(value for value in fees.values() if value is not None)
+        reported = sum(value for value in fees.values() if value is not None)
         for held, names in ((charges, MONEY), (fees, tuple(fees))):
             held.update({name: round(held[name] * factor, 2) for name in names if held.get(name) is not None})
         # Rounded one by one, fees would add up to another sum than was stated.
         if charges.get("excludedCharges") is not None:
             risen = sum(value for value in fees.values() if value is not None)
-            charges["excludedCharges"] = round(charges["excludedCharges"] + risen - told, 2)
+            charges["excludedCharges"] = round(charges["excludedCharges"] + risen - reported, 2)
         for penalty in product.get("cancelPenalties") or ():
             if penalty.get("penaltyInAmount") is not None:
                 penalty["penaltyInAmount"] = round(penalty["penaltyInAmount"] * factor, 2)
@@ -94,15 +94,15 @@ def _is_of_dearer_half(property_id: int) -> bool:
 
 
 def _half_dear_market(market: str, _days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
-    for house in answer.get("properties") or [answer.get("property") or {}]:
-        if market == OTHER and _is_of_dearer_half(house.get("propertyId", 0)):
-            dearer({"property": house}, RISE)
+    for hotel in answer.get("properties") or [answer.get("property") or {}]:
+        if market == OTHER and _is_of_dearer_half(hotel.get("propertyId", 0)):
+            dearer({"property": hotel}, RISE)
     return answer
 
 
 def _duplicated(_market: str, _days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
-    for house in answer.get("properties") or [answer.get("property") or {}]:
-        for room in house.get("roomStays") or ():
+    for hotel in answer.get("properties") or [answer.get("property") or {}]:
+        for room in hotel.get("roomStays") or ():
             room["products"] = [product for product in room.get("products") or () for _ in range(2)]
     return answer
 
@@ -126,9 +126,9 @@ def _all_at_once(market: str, days_left: int, answer: dict[str, Any]) -> dict[st
 def _never_named(request: bytes, answer: dict[str, Any]) -> dict[str, Any]:
     """Leave out the id of one property in every answer about it: the one with the middle id of those asked for."""
     asked = sorted(json.loads(request).get("propertyIds") or ())
-    for house in answer.get("properties") or ():
-        if house.get("propertyId") == asked[len(asked) // 2]:
-            house["propertyId"] = None
+    for hotel in answer.get("properties") or ():
+        if hotel.get("propertyId") == asked[len(asked) // 2]:
+            hotel["propertyId"] = None
     return answer
 
 

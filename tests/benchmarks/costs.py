@@ -107,8 +107,8 @@ def table() -> str:
             )
     us = found["nightaudit: CPU of each further offer"], PUBLISH_US, AUDIT_AND_REPORT_US
     what = f"sweep {us[0]:.1f} us, publish {us[1]:.1f} us, audit and report {us[2]:.1f} us"
-    told = f"CPU per offer: {what}. Two workers together do {2 * EFFICIENCY:.2f} times the work of one."
-    return "\n".join([*lines, "", told])
+    reported = f"CPU per offer: {what}. Two workers together do {2 * EFFICIENCY:.2f} times the work of one."
+    return "\n".join([*lines, "", reported])
 
 
 def _short(number: float) -> str:

@@ -22,14 +22,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "analytics"))
 
 from confounders import CONFOUNDERS, Confounder, course_of
-from planted_world import CHEAP_HOUSES, CHEAP_STAYS, MANY_STAYS, ONE_STAY, PlantedWorld, made
+from planted_world import CHEAP_PROPERTIES, CHEAP_STAYS, MANY_STAYS, ONE_STAY, PlantedWorld, made
 from truth import TRUTH, Score, cells, scores
 
 from pipeline.sandbox.server.launch import SandboxProcess
 
 # Weeks for what needs a history; days for what needs stays of a year, and a few more than make a property quiet.
 NIGHTS = {ONE_STAY: (0, 18, 36, 37), MANY_STAYS: (0, 2, 3, 4, 5), CHEAP_STAYS: (4, 5)}
-PLAIN = {ONE_STAY: 8, MANY_STAYS: 8, CHEAP_STAYS: CHEAP_HOUSES}
+PLAIN = {ONE_STAY: 8, MANY_STAYS: 8, CHEAP_STAYS: CHEAP_PROPERTIES}
 NAMES = {"one stay": ONE_STAY, "many stays": MANY_STAYS, "cheap stays": CHEAP_STAYS}
 SEEDS = (1, 2, 3, 4, 5)
 GOALS = {"clean": (0.99, 0.9)}
@@ -64,13 +64,13 @@ def measured(name: str, seed: int, asked: str, of_a_kind: int) -> tuple[Counts, 
         if "fx_markup" in found:
             found["fx_markup"] = _without_hidden(world, found["fx_markup"], confounder)
     counts = {rule: [score.expected, score.found, len(score.wrong), len(score.missed)] for rule, score in found.items()}
-    told = [
+    reported = [
         f"{name}, seed {seed}: {rule}: {kind} {sorted(which, key=repr)[:6]}"
         for rule, score in found.items()
         for kind, which in (("wrong", score.wrong), ("missed", score.missed))
         if which
     ]
-    return counts, told
+    return counts, reported
 
 
 def _with_wide(world: PlantedWorld, rule: str, score: Score, wide: frozenset[tuple[str, str]]) -> Score:
@@ -82,14 +82,14 @@ def _with_wide(world: PlantedWorld, rule: str, score: Score, wide: frozenset[tup
         f"SELECT property_id, market FROM report.finding_case WHERE rule = '{rule}' AND scope = 'market' "
         "AND closed_at IS NULL"
     )
-    told = {market for _, market in cells(world, query)}
+    reported = {market for _, market in cells(world, query)}
     # Without a case of the market, each flag of its properties is a call about the wrong thing.
-    wrong = frozenset(cell for cell in score.wrong if cell[1] not in markets & told)
+    wrong = frozenset(cell for cell in score.wrong if cell[1] not in markets & reported)
     missed = frozenset(cell for cell in score.missed if cell[1] not in markets) | {
-        (0, market) for market in markets - told
+        (0, market) for market in markets - reported
     }
     right = score.found - len(score.wrong)
-    return Score(score.expected + len(markets), right + len(wrong) + len(markets & told), wrong, missed)
+    return Score(score.expected + len(markets), right + len(wrong) + len(markets & reported), wrong, missed)
 
 
 def _without_unseen(rule: str, score: Score, confounder: Confounder) -> Score:
@@ -105,13 +105,13 @@ def _without_hidden(world: PlantedWorld, score: Score, confounder: Confounder) -
 
     A market that was not answered in both currencies on the last night keeps what was found at the rates before.
     """
-    homes = {identifier for identifier, house in world.houses.items() if house.home_currency in confounder.hides}
+    homes = {identifier for identifier, hotel in world.hotels.items() if hotel.home_currency in confounder.hides}
     answered = set(world.markets) - set(confounder.besides)
     hidden = {(identifier, market) for identifier in homes for market in answered}
-    told = cells(world, "SELECT DISTINCT property_id, market FROM report.flag WHERE rule = 'fx_markup'")
-    planted = (told - score.wrong) | score.missed
+    reported = cells(world, "SELECT DISTINCT property_id, market FROM report.flag WHERE rule = 'fx_markup'")
+    planted = (reported - score.wrong) | score.missed
     return Score(
-        score.expected - len(hidden & planted), score.found, score.wrong | (told & hidden), score.missed - hidden
+        score.expected - len(hidden & planted), score.found, score.wrong | (reported & hidden), score.missed - hidden
     )
 
 
@@ -142,12 +142,12 @@ def main(given: Sequence[str] | None = None) -> None:
         for name in options.worlds:
             for asked in options.asked:
                 began = time.perf_counter()
-                counts, told = measured(name, seed, asked, options.of_a_kind)
+                counts, reported = measured(name, seed, asked, options.of_a_kind)
                 kept.setdefault(f"{name}|{seed}|{asked}", {}).update(counts)
                 if options.keep:
                     options.keep.write_text(json.dumps(kept))
                 took = f"{name}, seed {seed}, {asked}: {time.perf_counter() - began:.0f} s"
-                sys.stderr.write("\n".join([*told, took, ""]))
+                sys.stderr.write("\n".join([*reported, took, ""]))
     sys.stdout.write("\n".join([*table(kept), ""]))
 
 

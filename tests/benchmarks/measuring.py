@@ -310,7 +310,9 @@ def add_growth(
     note = "CPU us per cell: " + ", ".join(f"{t}x {us:.3g}" for t, us in zip(TIMES, a_cell, strict=True))
     if len(rounds) == 1:
         note += "; one run each"
-    result.rows.append(ratio_row(part, f"{stage}: CPU per cell, 16x compared with 4x", ratios, 1.1, is_least=False, note=note))
+    result.rows.append(
+        ratio_row(part, f"{stage}: CPU per cell, 16x compared with 4x", ratios, 1.1, is_least=False, note=note)
+    )
     result.points += [
         {"curve": "CPU seconds of a stage over the night's cells", "who": stage, "x": cells, "y": cost}
         for cells, cost in zip(sizes, cpu_s, strict=True)

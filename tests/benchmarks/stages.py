@@ -35,10 +35,10 @@ def stages(lake: Lake, sweep_id: str, partition: Partition, part: str, rounds: i
     found = [_round(lake, sweep_id, partition) for _ in range(rounds)]
     least = {stage: min(costs[stage] for costs in found) for stage in found[0]}
     whole = least.pop("whole") + least["committing"]
-    shares = least | {"spreading columns over tables, cells, and reading and landing raw answers": whole - sum(least.values())}
-    return [
-        Row(part, f"share of nightaudit's CPU: {stage}", 100 * cost / whole, "%") for stage, cost in shares.items()
-    ]
+    shares = least | {
+        "spreading columns over tables, cells, and reading and landing raw answers": whole - sum(least.values())
+    }
+    return [Row(part, f"share of nightaudit's CPU: {stage}", 100 * cost / whole, "%") for stage, cost in shares.items()]
 
 
 def _round(lake: Lake, sweep_id: str, partition: Partition) -> dict[str, float]:

@@ -25,21 +25,21 @@ def history(tmp_path_factory) -> duckdb.DuckDBPyConnection:
 
 
 def test_a_simulated_history_holds_each_of_its_nights(history):
-    told = history.execute(
+    reported = history.execute(
         """SELECT sweep.sweep_id, sweep.offers, stored.offers
         FROM mart.sweep AS sweep
         JOIN (SELECT sweep_id, count(*) AS offers FROM lake.offer GROUP BY sweep_id) AS stored USING (sweep_id)
         ORDER BY 1"""
     ).fetchall()
-    assert [row[0] for row in told] == [WORLD.sweep_id(night) for night in range(WORLD.nights)]
-    assert all(counted == stored for _, counted, stored in told)
+    assert [row[0] for row in reported] == [WORLD.sweep_id(night) for night in range(WORLD.nights)]
+    assert all(counted == stored for _, counted, stored in reported)
 
 
 def test_a_simulated_history_knows_what_was_on_sale_after_any_night(history):
-    for sweep, told in history.execute("SELECT sweep_id, offers FROM mart.sweep").fetchall():
+    for sweep, reported in history.execute("SELECT sweep_id, offers FROM mart.sweep").fetchall():
         as_of = history.execute("SELECT count(*) FROM mart.offer_as_of(?)", [sweep]).fetchall()[0][0]
         # What was not answered that night is as it was before.
-        assert told <= as_of <= told * 1.05
+        assert reported <= as_of <= reported * 1.05
 
 
 def test_a_simulated_history_has_what_the_analytics_look_for(history):

@@ -154,9 +154,9 @@ def test_status_tells_each_sweep_and_its_cells(user, run_here, supplier, ids):
     user.use_supplier(supplier)
     assert "There is no lake" in run_here("status").stdout
     run_here("sweep", "--spec", str(user.write_spec(ids[:10])))
-    told = run_here("status").stdout
-    assert "loaded" in told
-    assert "20 planned" in told
+    reported = run_here("status").stdout
+    assert "loaded" in reported
+    assert "20 planned" in reported
 
 
 def test_a_plan_costs_nothing_and_needs_no_supplier(user, run_here):
@@ -191,15 +191,15 @@ def test_a_value_that_an_option_does_not_take_is_refused_with_the_value(run_here
 
 
 def test_the_sandboxs_help_describes_every_option(run_here):
-    told = run_here("sandbox", "--help").stdout
+    reported = run_here("sandbox", "--help").stdout
     options = {option.name: option.help for option in get_command(sandbox_app).params}
     assert len(options) > 15
     assert [name for name, meaning in options.items() if not meaning] == []
-    assert all(word in told for word in ("--host", "--faults", "8787"))
+    assert all(word in reported for word in ("--host", "--faults", "8787"))
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ('markets = ["GB"]=>markets = ["UK"]', "UK"),
         ("nights = [1]=>nigths = [1]", "nigths"),
@@ -209,18 +209,18 @@ def test_the_sandboxs_help_describes_every_option(run_here):
         ("ids = [=>ids = [oops", "sweep.toml"),
     ],
 )
-def test_a_mistake_in_a_spec_is_reported_with_its_place_and_exit_code_2(user, run_here, ids, change, told):
+def test_a_mistake_in_a_spec_is_reported_with_its_place_and_exit_code_2(user, run_here, ids, change, reported):
     spec = user.write_spec(ids[:3])
     before, after = change.split("=>")
     spec.write_text(spec.read_text().replace(before, after))
     done = run_here("plan", "--spec", str(spec))
     assert done.returncode == 2
-    assert told in done.stderr
+    assert reported in done.stderr
     no_traceback(done)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "reported"),
     [
         ("NIGHTAUDIT_BASE_URL", "nonsense", "NIGHTAUDIT_BASE_URL"),
         ("NIGHTAUDIT_ATTEMPTS", "0", "NIGHTAUDIT_ATTEMPTS"),
@@ -234,11 +234,11 @@ def test_a_mistake_in_a_spec_is_reported_with_its_place_and_exit_code_2(user, ru
         ("NIGHTAUDIT_SPEC", "missing.toml", "missing.toml"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_named(user, run_here, name, value, told):
+def test_a_setting_that_cannot_be_used_is_named(user, run_here, name, value, reported):
     user.environment[name] = value
     done = run_here("sweep")
     assert done.returncode == 2
-    assert told in done.stderr
+    assert reported in done.stderr
     assert not user.lake.exists()
     no_traceback(done)
 
@@ -292,10 +292,10 @@ def mistyped(user, run_here, supplier, ids):
 
 
 def test_a_mistyped_address_ties_no_lake_to_it(user, run_here, mistyped):
-    told = run_here("status").stdout
-    assert "used the supplier 127.0.0.1:1; the settings name" in told
-    assert "nightaudit sweep" in told
-    assert "resume" not in told
+    reported = run_here("status").stdout
+    assert "used the supplier 127.0.0.1:1; the settings name" in reported
+    assert "nightaudit sweep" in reported
+    assert "resume" not in reported
     refused = run_here("resume")
     assert refused.returncode == 2
     assert "nightaudit sweep" in refused.stderr

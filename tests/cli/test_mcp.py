@@ -177,8 +177,8 @@ def test_the_command_ends_when_it_is_stopped_although_its_input_stays_open(setti
             time.sleep(1)
         opened.send_signal(number)
         assert opened.wait(60) == 128 + number
-        assert "Stopped as requested." in (told := opened.stderr.read())
-        assert "Traceback" not in told
+        assert "Stopped as requested." in (reported := opened.stderr.read())
+        assert "Traceback" not in reported
     finally:
         opened.kill()
         for pipe in (opened.stdin, opened.stdout, opened.stderr):

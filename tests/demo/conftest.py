@@ -20,10 +20,10 @@ def two_nights(once_a_run):
 
     def make(folder):
         settings = Settings(_env_file=None, lake=str(folder / "lake"), workers=1)
-        told = []
+        reported = []
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers))
-            made = make_demo(settings, 2, LAST, told.append)
-        return settings, made, told
+            made = make_demo(settings, 2, LAST, reported.append)
+        return settings, made, reported
 
     return once_a_run("demo-of-two-nights", make)

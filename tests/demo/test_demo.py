@@ -25,13 +25,13 @@ def rows(settings: Settings, query: str) -> list[tuple]:
 
 @pytest.mark.slow
 def test_every_night_lies_on_its_own_date_passed_its_audit_and_is_simulated(two_nights):
-    settings, made, told = two_nights
+    settings, made, reported = two_nights
     nights = rows(settings, "SELECT snapshot_date, audit, is_simulated FROM mart.sweep ORDER BY 1")
     assert nights == [(LAST - timedelta(days=1), "passed", True), (LAST, "passed", True)]
     assert (made.first, made.last) == (LAST - timedelta(days=1), LAST)
     assert made.reports.exists()
     # Counted from the first moment, and to the last.
-    assert (told[0].made, told[0].nights, told[-1].made) == (0, 2, 2)
+    assert (reported[0].made, reported[0].nights, reported[-1].made) == (0, 2, 2)
 
 
 @pytest.mark.slow
@@ -112,8 +112,8 @@ def test_a_demo_stopped_in_a_sweep_names_no_step_that_a_demo_does_not_have(tmp_p
 
 def kinds(world: World, night: int) -> dict[int, str]:
     """What each of the first properties carries on a night."""
-    told = world.at(night, world.today + timedelta(days=night))
-    found = {index: told.find(each) for index, each in enumerate(world.property_ids()[:40])}
+    reported = world.at(night, world.today + timedelta(days=night))
+    found = {index: reported.find(each) for index, each in enumerate(world.property_ids()[:40])}
     return {index: profile.anomaly.kind for index, profile in found.items() if profile.anomaly}
 
 

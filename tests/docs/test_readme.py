@@ -95,9 +95,7 @@ def speed_table() -> str:
     days = " to ".join(sorted({min(part["day"] for part in parts), max(part["day"] for part in parts)}))
     sizes = " and ".join(sorted({part["size"] for part in parts}))
     minutes = sum(part["seconds"] for part in parts) / 60
-    said = (
-        f"Measured with `make bench` at {sizes} size on {days} (UTC), in {minutes:.0f} minutes in total; {machine}."
-    )
+    said = f"Measured with `make bench` at {sizes} size on {days} (UTC), in {minutes:.0f} minutes in total; {machine}."
     return "\n".join([said, "", *lines])
 
 

@@ -245,8 +245,8 @@ def test_sql_and_python_agree_to_the_ten_thousandth(warehouse, held, at):
     at_once = warehouse.execute(
         "SELECT amount, rule, penalty_no FROM mart.penalty_at('s', ?) ORDER BY offer_no", [at]
     ).fetchall()
-    told = [penalty_at(stated, total, nights, CHECK_IN, at) for stated, total, nights in held]
-    assert at_once == [(each.amount, each.rule, each.penalty_no) for each in told]
+    reported = [penalty_at(stated, total, nights, CHECK_IN, at) for stated, total, nights in held]
+    assert at_once == [(each.amount, each.rule, each.penalty_no) for each in reported]
 
 
 def test_the_hour_that_windows_are_counted_from_can_be_given(warehouse):

@@ -66,7 +66,7 @@ def root(made, tmp_path) -> Path:
 def reported(root: Path, *, is_deep: bool = False) -> list[str]:
     """What `verify` finds; that the lake cannot be opened is found as well."""
     try:
-        return [f"{damage.path}: {damage.mend}" for damage in verify(Lake(str(root)), is_deep=is_deep).damages]
+        return [f"{damage.path}: {damage.repair}" for damage in verify(Lake(str(root)), is_deep=is_deep).damages]
     except NightauditError as error:
         return [error.message]
 
@@ -234,7 +234,7 @@ def test_checksums_that_are_cut_at_the_end_of_a_line_are_reported_and_mended(roo
     (damage,) = verify(Lake(str(root)), is_deep=False).damages
     assert (root / damage.path).exists()
     assert last.decode() in damage.what
-    assert damage.mend == "nightaudit lake --apply"
+    assert damage.repair == "nightaudit lake --apply"
     assert nightaudit(tmp_path, "lake", "--apply", NIGHTAUDIT_LAKE=str(root)).returncode == 0
     assert reported(root, is_deep=True) == []
 
@@ -246,7 +246,7 @@ def test_checksums_that_have_lost_their_last_lines_are_reported_and_mended(root,
     sums.write_bytes(b"".join(sums.read_bytes().splitlines(keepends=True)[:kept]))
     (damage,) = verify(Lake(str(root)), is_deep=False).damages
     assert damage.what == "its last lines are gone"
-    assert damage.mend == "move it away, then: nightaudit lake --apply"
+    assert damage.repair == "move it away, then: nightaudit lake --apply"
     sums.rename(tmp_path / "moved-away")
     assert nightaudit(tmp_path, "lake", "--apply", NIGHTAUDIT_LAKE=str(root)).returncode == 0
     assert reported(root, is_deep=True) == []
@@ -270,7 +270,7 @@ def test_a_file_beside_the_published_one_that_duckdb_would_read_is_reported(root
 
 
 # What is lost, the command that mends it, and who is to find it: one of each kind.
-MENDED = {
+REPAIRED = {
     "an entry of the ledger": ("published/ledger/*.json", "publish"),
     "the whole ledger": ("published/ledger", "publish"),
     "the second copy of an entry": ("nights/ledger/*.json", "publish"),
@@ -297,19 +297,19 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize("lost", MENDED)
+@pytest.mark.parametrize("lost", REPAIRED)
 def test_the_command_that_is_named_mends_what_is_lost(root, tmp_path, nightaudit, lost):
-    pattern, command = MENDED[lost]
+    pattern, command = REPAIRED[lost]
     found = sorted(root.glob(pattern))
     assert found, "there is none of this kind"
     # The last: of a log, that is its last commit.
     shutil.rmtree(found[-1]) if found[-1].is_dir() else found[-1].unlink()
     damages = verify(Lake(str(root)), is_deep=False).damages
     assert damages
-    (mend,) = {damage.mend for damage in damages}
-    assert mend.startswith(f"nightaudit {command}")
+    (repair,) = {damage.repair for damage in damages}
+    assert repair.startswith(f"nightaudit {command}")
     when = "2030-04-03T12:00:00Z"
-    ran = nightaudit(tmp_path, *mend.split()[1:], NIGHTAUDIT_LAKE=str(root), NIGHTAUDIT_SANDBOX_CLOCK=when)
+    ran = nightaudit(tmp_path, *repair.split()[1:], NIGHTAUDIT_LAKE=str(root), NIGHTAUDIT_SANDBOX_CLOCK=when)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert reported(root, is_deep=True) == []
 

@@ -37,7 +37,7 @@ def commands() -> list[list[str]]:
 
 
 @cache
-def told_of(*words: str) -> str:
+def printed_by(*words: str) -> str:
     program, *subcommands = words
     called = [BIN / program, *subcommands, "--help"]
     return subprocess.run(
@@ -58,7 +58,7 @@ def test_services_run_commands_and_options_that_exist():
                 break
             if not word.startswith(("--", "tcp:")):
                 words.append(word)
-        text = told_of(program, *words) + told_of(program)
+        text = printed_by(program, *words) + printed_by(program)
         assert [option for option in options if not re.search(rf"(?<![\w-]){option}(?![\w-])", text)] == []
 
 

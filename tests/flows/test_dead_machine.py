@@ -54,8 +54,8 @@ def test_a_night_whose_machine_died_is_begun_again_by_another_worker(tmp_path, w
 
 def run_prefect(given: dict[str, str], *arguments: str) -> None:
     called = [sys.executable, "-m", "prefect", *arguments]
-    told = subprocess.run(called, cwd=ROOT, env=given, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
-    assert told.returncode == 0, told.stdout + told.stderr
+    reported = subprocess.run(called, cwd=ROOT, env=given, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+    assert reported.returncode == 0, reported.stdout + reported.stderr
 
 
 def worker(given: dict[str, str], folder) -> subprocess.Popen[bytes]:

@@ -80,8 +80,8 @@ def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(server
     def begin() -> tuple[str, str]:
         run = begin_run(address)
         for state in ("PENDING", "RUNNING"):
-            told = call(address, f"flow_runs/{run}/set_state", {"state": {"type": state}})
-        return run, told["status"]
+            reported = call(address, f"flow_runs/{run}/set_state", {"state": {"type": state}})
+        return run, reported["status"]
 
     dead, _ = begin()
     with lake.writing("a night that is not dead"):
@@ -89,8 +89,8 @@ def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(server
     assert call(address, f"flow_runs/{dead}", method="GET")["state"]["type"] == "RUNNING"
 
     asyncio.run(end_dead_runs(lake, DEPLOYMENT))
-    told = call(address, f"flow_runs/{dead}", method="GET")["state"]
-    assert (told["type"], told["name"]) == ("SCHEDULED", "AwaitingRetry")
+    reported = call(address, f"flow_runs/{dead}", method="GET")["state"]
+    assert (reported["type"], reported["name"]) == ("SCHEDULED", "AwaitingRetry")
     call(address, f"flow_runs/{dead}/set_state", {"state": {"type": "CANCELLED"}, "force": True})
     assert begin()[1] == "ACCEPT"
     assert call(address, f"deployments/{deployment}", method="GET")["global_concurrency_limit"]["active_slots"] == 1
@@ -127,8 +127,8 @@ def test_the_declared_deployment_runs_on_a_worker_of_a_process_work_pool(tmp_pat
 
     call(address, "work_pools/", {"name": "nightaudit", "type": "process"})
     deploy = prefect("--no-prompt", "deploy", "--prefect-file", "flows/prefect.yaml", "--name", "nightly")
-    told = subprocess.run(deploy, cwd=ROOT, env=given, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
-    assert told.returncode == 0, told.stdout + told.stderr
+    reported = subprocess.run(deploy, cwd=ROOT, env=given, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+    assert reported.returncode == 0, reported.stdout + reported.stderr
     run = begin_run(address)
     log = tmp_path / "log"
     with log.open("w") as out:

@@ -35,7 +35,7 @@ def with_cell(column, value):
     return ",".join(cells)
 
 
-def told(read, *args):
+def reported(read, *args):
     with pytest.raises(InputError) as refused:
         read(*args)
     assert refused.value.kept == "Nothing was loaded."
@@ -66,34 +66,36 @@ def told(read, *args):
     ],
 )
 def test_a_bad_cell_is_reported_with_its_row_column_and_reason(column, value, reason):
-    message = told(prices, GOOD, with_cell(column, value))
+    message = reported(prices, GOOD, with_cell(column, value))
     assert f"row 3, column {column}: " in message
     assert reason in message
 
 
 def test_rows_are_counted_as_a_spreadsheet_does_blank_lines_included():
-    assert "row 4, column market" in told(prices, GOOD, "", with_cell("market", "UK"))
+    assert "row 4, column market" in reported(prices, GOOD, "", with_cell("market", "UK"))
 
 
 def test_an_unknown_and_a_missing_column_are_reported_with_what_is_known():
-    message = told(lambda: prices(GOOD, header=HEADER.replace("room_id", "rooom_id").replace("party", "guests")))
+    message = reported(lambda: prices(GOOD, header=HEADER.replace("room_id", "rooom_id").replace("party", "guests")))
     assert "row 1, column rooom_id: it is unknown; did you mean room_id? Known columns: property_id, market" in message
     assert "row 1, column party: the column is missing" in message
 
 
 def test_a_column_that_is_named_twice_is_refused():
-    assert "row 1, column market: the header names it twice" in told(
+    assert "row 1, column market: the header names it twice" in reported(
         lambda: prices(GOOD, header=HEADER.replace("room_id", "market"))
     )
 
 
 def test_a_repeated_key_names_both_rows_and_the_columns_that_are_given():
     key = "property_id, market, product_type, check_in, nights, party, currency, observed_at"
-    assert f"row 3, columns {key}: the same key as row 2" in told(prices, GOOD, with_cell("price", "99"))
+    assert f"row 3, columns {key}: the same key as row 2" in reported(prices, GOOD, with_cell("price", "99"))
 
 
 def test_a_repeated_key_is_reported_in_one_pass_with_all_other_faults():
-    message = told(prices, GOOD, with_cell("price", "-1"), with_cell("check_in", "soon"), with_cell("room_id", "king"))
+    message = reported(
+        prices, GOOD, with_cell("price", "-1"), with_cell("check_in", "soon"), with_cell("room_id", "king")
+    )
     for expected in (
         "row 3, column price",
         "row 3, columns property_id",
@@ -104,7 +106,7 @@ def test_a_repeated_key_is_reported_in_one_pass_with_all_other_faults():
     # What could not be read is not taken for what was not given.
     assert message.count("the same key") == 1
     weights = b"property_id,market,weight\n7,,1\n7,,x\n,GB,1\n,GB,2\nking,,1\n"
-    message = told(read, "weights", weights, "weights.csv")
+    message = reported(read, "weights", weights, "weights.csv")
     for expected in (
         "row 3, column property_id: the same property as row 2",
         "row 3, column weight",
@@ -116,13 +118,13 @@ def test_a_repeated_key_is_reported_in_one_pass_with_all_other_faults():
 
 
 def test_a_line_with_too_few_or_too_many_cells_is_not_filled_up():
-    message = told(prices, "7,GB", GOOD + ",8")
+    message = reported(prices, "7,GB", GOOD + ",8")
     assert "row 2: 2 cells, where the header has 10" in message
     assert "row 3: more than the 10 cells of the header" in message
 
 
 def test_all_faults_are_reported_at_once_and_many_are_counted():
-    message = told(prices, *[with_cell("check_in", f"{number}.3.2030") for number in range(1, 31)])
+    message = reported(prices, *[with_cell("check_in", f"{number}.3.2030") for number in range(1, 31)])
     assert message.count("column check_in") == 20
     assert "… and 10 more" in message
 
@@ -143,8 +145,8 @@ def test_a_currency_needs_a_rate_of_the_day_or_the_week_before():
     in_sek = with_cell("currency", "SEK")
     assert prices(in_sek, rates=rates).height == 1
     late = in_sek.replace("2030-01-01T", "2030-01-05T")
-    assert "row 2, column currency: no reference rate of SEK" in told(lambda: prices(late, rates=rates))
-    assert "no reference rate of SEK" in told(lambda: prices(in_sek))
+    assert "row 2, column currency: no reference rate of SEK" in reported(lambda: prices(late, rates=rates))
+    assert "no reference rate of SEK" in reported(lambda: prices(in_sek))
     assert prices(GOOD).height == 1
 
 
@@ -152,40 +154,40 @@ def test_a_currency_needs_a_rate_of_the_day_or_the_week_before():
     ("data", "reason"), [(b"", "empty"), (b"\xff\xfea\0", "row 1 on it is UTF-16"), (b'a,"b\n', "row")]
 )
 def test_what_is_no_csv_is_refused(data, reason):
-    assert reason in told(read, MAP, data, "map.csv")
+    assert reason in reported(read, MAP, data, "map.csv")
 
 
 def test_what_is_not_utf_8_is_reported_with_its_row_and_column():
     data = f"{HEADER},channel\n{GOOD},a\n{GOOD},caf\xe9".encode("cp1252")
-    assert "row 3, column channel: byte 0xE9 is not UTF-8" in told(read, "prices", data, "prices.csv")
-    assert "row 1, column number 2: byte 0xE9" in told(read, MAP, b"branded_id,\xe9\n1,2\n", "map.csv")
+    assert "row 3, column channel: byte 0xE9 is not UTF-8" in reported(read, "prices", data, "prices.csv")
+    assert "row 1, column number 2: byte 0xE9" in reported(read, MAP, b"branded_id,\xe9\n1,2\n", "map.csv")
 
 
 @pytest.mark.parametrize("name", ["line_no", "refused"])
 def test_a_column_with_a_reserved_name_is_reported(name):
-    assert f"row 1, column {name}: this name is reserved" in told(
+    assert f"row 1, column {name}: this name is reserved" in reported(
         read, "property-map", f"branded_id,{name}\n1,2\n".encode(), "map.csv"
     )
     sink = io.BytesIO()
     pl.DataFrame({"branded_id": [1], "unbranded_id": [2], name: [3]}).write_parquet(sink)
-    assert f"row 1, column {name}: this name is reserved" in told(read, MAP, sink.getvalue(), "map.parquet")
-    assert f"row 1, column {name}" in told(read, "rates", RATES.replace("SEK", name).encode(), "rates.csv")
+    assert f"row 1, column {name}: this name is reserved" in reported(read, MAP, sink.getvalue(), "map.parquet")
+    assert f"row 1, column {name}" in reported(read, "rates", RATES.replace("SEK", name).encode(), "rates.csv")
 
 
 def test_a_weight_is_finite():
     data = f"market,weight\nGB,{400 * '9'}\n".encode()
-    assert "row 2, column weight" in told(read, "weights", data, "weights.csv")
+    assert "row 2, column weight" in reported(read, "weights", data, "weights.csv")
 
 
 def test_what_is_no_parquet_is_refused():
-    assert "it is not Parquet" in told(read, MAP, b"PAR", "map.parquet")
+    assert "it is not Parquet" in reported(read, MAP, b"PAR", "map.parquet")
 
 
 def test_parquet_is_read_like_csv_whatever_its_types():
     frame = pl.DataFrame({"branded_id": [1, 2**60 + 1], "unbranded_id": ["3", "x"]})
     sink = io.BytesIO()
     frame.write_parquet(sink)
-    assert "row 3, column unbranded_id: 'x' is not a whole number" in told(
+    assert "row 3, column unbranded_id: 'x' is not a whole number" in reported(
         read, "property-map", sink.getvalue(), "map.parquet"
     )
     sink = io.BytesIO()
@@ -202,7 +204,7 @@ def test_prices_of_parquet_keep_their_instant_and_their_digits():
 
 
 def test_the_map_is_one_to_one_and_has_no_chains():
-    message = told(read, MAP, b"branded_id,unbranded_id\n1,2\n1,3\n4,2\n5,5\n6,7\n7,6\n", "map.csv")
+    message = reported(read, MAP, b"branded_id,unbranded_id\n1,2\n1,3\n4,2\n5,5\n6,7\n7,6\n", "map.csv")
     assert "row 3, column branded_id: the same id as row 2" in message
     assert "row 4, column unbranded_id: the same id as row 2" in message
     assert "row 5, column unbranded_id: 5 is mapped to itself" in message
@@ -210,11 +212,11 @@ def test_the_map_is_one_to_one_and_has_no_chains():
 
 
 def test_a_weight_is_of_a_property_or_of_a_market():
-    message = told(read, "weights", b"property_id,market,weight\n1,,2\n,GB,0\n1,GB,1\n,,1\n1,,3\n", "weights.csv")
+    message = reported(read, "weights", b"property_id,market,weight\n1,,2\n,GB,0\n1,GB,1\n,,1\n1,,3\n", "weights.csv")
     assert "row 4, column property_id: a weight is for a property or for a market" in message
     assert "row 5, column property_id" in message
     assert "row 6, column property_id: the same property as row 2" in message
-    assert "row 2, column weight: '-1' is not a number, 0 or more" in told(
+    assert "row 2, column weight: '-1' is not a number, 0 or more" in reported(
         read, "weights", b"property_id,weight\n1,-1\n", "weights.csv"
     )
 
@@ -233,7 +235,7 @@ def test_the_daily_file_the_history_and_its_zip_say_the_same():
 def test_no_rate_is_no_row_and_a_bad_one_is_reported():
     text = RATES + "2026-11-19,N/A,11.123456,\n"
     assert read("rates", text.encode(), "hist.csv").height == 3
-    message = told(read, "rates", (text + "19.11.2026,1,1\n2026-11-20,-1,one,\n").encode(), "hist.csv")
+    message = reported(read, "rates", (text + "19.11.2026,1,1\n2026-11-20,-1,one,\n").encode(), "hist.csv")
     assert "row 4, column Date: '19.11.2026' is not a date" in message
     assert "row 5, column Date: the same day as row 2" in message
     assert "row 5, column USD: '-1' is not a rate above 0" in message
@@ -246,18 +248,18 @@ def test_the_history_names_currencies_that_the_euro_or_a_new_unit_has_replaced()
 
 
 def test_rates_of_other_columns_or_archives_are_refused():
-    assert "row 1, column Kurs: it is unknown" in told(read, "rates", b"Date,Kurs\n2026-11-20,1\n", "hist.csv")
-    assert "row 1, column XXX: it is unknown" in told(read, "rates", b"Date,USD,XXX\n2026-11-20,1,1\n", "hist.csv")
-    assert "row 1, column Date: it is missing" in told(read, "rates", b"Day,USD\n2026-11-20,1\n", "hist.csv")
-    assert "cannot be loaded" in told(read, "rates", b"PK\x03\x04rubbish", "hist.zip")
+    assert "row 1, column Kurs: it is unknown" in reported(read, "rates", b"Date,Kurs\n2026-11-20,1\n", "hist.csv")
+    assert "row 1, column XXX: it is unknown" in reported(read, "rates", b"Date,USD,XXX\n2026-11-20,1,1\n", "hist.csv")
+    assert "row 1, column Date: it is missing" in reported(read, "rates", b"Day,USD\n2026-11-20,1\n", "hist.csv")
+    assert "cannot be loaded" in reported(read, "rates", b"PK\x03\x04rubbish", "hist.zip")
     empty = io.BytesIO()
     with zipfile.ZipFile(empty, "w"):
         pass
-    assert "not a zip with one CSV" in told(read, "rates", empty.getvalue(), "hist.zip")
+    assert "not a zip with one CSV" in reported(read, "rates", empty.getvalue(), "hist.zip")
 
 
 def test_a_long_first_cell_that_is_not_utf_8_is_reported():
-    assert "not UTF-8" in told(read, MAP, b"a" * 140_000 + b"\xe9,b\n", "map.csv")
+    assert "not UTF-8" in reported(read, MAP, b"a" * 140_000 + b"\xe9,b\n", "map.csv")
 
 
 def test_a_damaged_archive_is_reported():
@@ -267,12 +269,12 @@ def test_a_damaged_archive_is_reported():
     data = bytearray(made.getvalue())
     # Its data begins after the header of 30 bytes and the name: 0xFF is no kind of block.
     data[39:49] = b"\xff" * 10
-    assert "cannot be loaded" in told(read, "rates", bytes(data), "rates.zip")
+    assert "cannot be loaded" in reported(read, "rates", bytes(data), "rates.zip")
 
 
 def test_a_property_is_listed_once_at_a_place_that_exists():
     header = b"property_id,stars,latitude,longitude\n"
-    message = told(read, "properties", header + b"1,8,,\n1,,91,0\n2,,,181\n3,,5,\n,4,,\n", "p.csv")
+    message = reported(read, "properties", header + b"1,8,,\n1,,91,0\n2,,,181\n3,,5,\n,4,,\n", "p.csv")
     for expected in (
         "row 2, column stars: '8' is not a number of stars",
         "row 3, column property_id: the same id as row 2",
@@ -296,7 +298,7 @@ def test_a_property_is_listed_once_at_a_place_that_exists():
 
 def test_a_time_of_check_in_and_a_time_zone_are_ones_that_exist():
     header = b"property_id,check_in_time,time_zone\n"
-    message = told(read, "properties", header + b"1,24:00,\n2,3 pm,UTC\n3,15:00,Stockholm\n4,,localtime\n", "p.csv")
+    message = reported(read, "properties", header + b"1,24:00,\n2,3 pm,UTC\n3,15:00,Stockholm\n4,,localtime\n", "p.csv")
     for expected in (
         "row 2, column check_in_time: '24:00' is not a time of day",
         "row 3, column check_in_time: '3 pm' is not a time of day",
@@ -320,5 +322,5 @@ def test_the_database_knows_every_time_zone_that_a_file_may_name():
 
 @pytest.mark.parametrize("line", [with_cell("party", "2" * 100_000), with_cell("market", "G" * 100_000)])
 def test_a_message_repeats_no_long_text_of_the_file(line):
-    assert len(told(prices, line)) < 1_000
-    assert len(told(lambda: prices(line, header=f"{HEADER},{'a' * 100_000}"))) < 10_000
+    assert len(reported(prices, line)) < 1_000
+    assert len(reported(lambda: prices(line, header=f"{HEADER},{'a' * 100_000}"))) < 10_000

@@ -219,9 +219,9 @@ def test_a_damaged_table_of_it_is_not_believed_and_what_mends_it_does(lake_of_a_
         with pytest.raises(CorruptObject, match="is damaged"):
             unbranded_ids(lake)
     table = load.KINDS[kind].table.name
-    mends = {damage.path.split("/")[1]: damage.mend for damage in verify(lake, is_deep=True).damages}
+    repairs = {damage.path.split("/")[1]: damage.repair for damage in verify(lake, is_deep=True).damages}
     away = f"move tables/{table} and checksums/tables/{table} away, then"
-    assert mends[table] == f"{away} load one of its files again: nightaudit load {kind}"
+    assert repairs[table] == f"{away} load one of its files again: nightaudit load {kind}"
     shutil.move(lake.root / "checksums" / "tables" / table, lake.root.parent / "sums away")
     shutil.move(lake.table_root(table), lake.root.parent / "away")
     load.load(lake, kind, FOLDER / SAMPLES[kind], NOW)

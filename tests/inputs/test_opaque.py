@@ -104,6 +104,6 @@ def test_what_could_not_be_read_is_reported_of_the_cells_own_property():
     asked = asked_for(Asked("GB", "Hotel", datetime(2030, 1, 1, tzinfo=UTC).date(), 1, "2", None, (9,)), 1)
     assert (asked.property_ids, asked.sent_property_id, sent_ids(asked)) == ((1,), 9, {9})
     refusals = [Refusal("offer", 9, "$", "odd", ""), Refusal("answer", None, "$", "odd", "")]
-    told = under_own_id(Reading(returned={9: 2}, unreadable=frozenset({9}), refusals=refusals), asked)
-    assert (told.returned, told.unreadable) == ({1: 2}, {1})
-    assert [refusal.property_id for refusal in told.refusals] == [1, None]
+    reported = under_own_id(Reading(returned={9: 2}, unreadable=frozenset({9}), refusals=refusals), asked)
+    assert (reported.returned, reported.unreadable) == ({1: 2}, {1})
+    assert [refusal.property_id for refusal in reported.refusals] == [1, None]

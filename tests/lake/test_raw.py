@@ -57,9 +57,9 @@ def test_no_byte_of_a_shard_can_change_unnoticed(lake):
 @pytest.mark.parametrize("cut", [0, 1, 100, -1, -10])
 def test_a_shard_that_was_cut_is_reported(lake, cut):
     put(lake, encode_shard([record()])[:cut])
-    with pytest.raises(CorruptObject, match="is damaged") as told:
+    with pytest.raises(CorruptObject, match="is damaged") as reported:
         read_shard(lake, SWEEP, NAME)
-    assert "nightaudit resume" in told.value.hint
+    assert "nightaudit resume" in reported.value.hint
 
 
 def test_a_missing_shard_is_file_not_found(lake):
@@ -81,10 +81,10 @@ def test_an_address_names_object_and_row():
 
 def test_an_unknown_sweep_is_reported_with_the_latest(lake):
     finish(lake, 1)
-    with pytest.raises(UnknownSweep) as told:
+    with pytest.raises(UnknownSweep) as reported:
         read_manifest(lake, "nonsense")
-    assert sweep_id(1) in told.value.hint
-    assert told.value.exit_code == 2
+    assert sweep_id(1) in reported.value.hint
+    assert reported.value.exit_code == 2
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[]", b"{", b'{"sweep_id": 5}'])

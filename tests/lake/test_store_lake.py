@@ -267,7 +267,7 @@ def test_verify_says_how_a_damaged_file_of_a_copy_comes_back(machine):
     place.write_bytes(b"onf")
     os.utime(place, ns=(times.st_atime_ns, times.st_mtime_ns))
     (damage,) = verify(machine("a"), is_deep=True).damages
-    assert (damage.path, damage.mend) == ("lists/one", "delete it, then: nightaudit status")
+    assert (damage.path, damage.repair) == ("lists/one", "delete it, then: nightaudit status")
     place.unlink()
     assert machine("a").get("lists/one") == b"one"
     assert not verify(machine("a"), is_deep=True).damages

@@ -146,7 +146,7 @@ def test_the_watch_list_can_be_a_file_that_changes_while_the_spec_stays_or_be_em
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ('choose = ["changed"]=>choose = ["cheap"]', "sweep.toml:12: detail.choose[1]: 'cheap' is not a rule"),
         ('choose = ["changed"]=>choose = ["watch"]', "sweep.toml:11: detail: give the list `watch`"),
@@ -154,12 +154,12 @@ def test_the_watch_list_can_be_a_file_that_changes_while_the_spec_stays_or_be_em
         ("budget = 100=>single_properties = 3", "sweep.toml:13: detail.single_properties: unknown key"),
     ],
 )
-def test_a_mistake_is_reported_with_its_line(change, told):
+def test_a_mistake_is_reported_with_its_line(change, reported):
     before, after = change.split("=>")
     text = SPEC.format(rules='["changed"]', budget=100, more="").replace(before, after)
     with pytest.raises(SpecError) as raised:
         parse_spec(text, Path("sweep.toml"))
-    assert told in raised.value.message
+    assert reported in raised.value.message
 
 
 def test_a_resumed_sweep_asks_what_was_chosen_when_it_began(lake):

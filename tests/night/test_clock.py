@@ -181,10 +181,10 @@ def test_a_damaged_manifest_of_the_latest_sweep_costs_that_sweep_and_no_later_ni
     settings = settings_at(tmp_path, later).model_copy(update={"published_webhook": SecretStr("http://127.0.0.1:9/")})
     caplog.clear()
     run_night(Night(settings, lake, clock=lambda: later))
-    told = [record.message for record in caplog.records if record.message.startswith("Passed over")]
-    assert len(told) == 1
-    assert str(damaged) in told[0]
-    assert "nightaudit verify --deep" in told[0]
+    reported = [record.message for record in caplog.records if record.message.startswith("Passed over")]
+    assert len(reported) == 1
+    assert str(damaged) in reported[0]
+    assert "nightaudit verify --deep" in reported[0]
     assert [entry.sweep_id for entry in published_sweeps(lake)] == lake.sweep_ids()
     assert len(lake.sweep_ids()) == 3
     assert plan_care(settings.model_copy(update={"observation_nights": 1, "raw_nights": 1}), lake)

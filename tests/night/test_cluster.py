@@ -23,7 +23,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import connect
 from pipeline.night.rebuild import rebuild
 from pipeline.process.cluster_pool import _task, _Wanted, made_of, open_pool
-from pipeline.publish import publish_anew
+from pipeline.publish import republish_all
 from pipeline.settings import Settings
 from pipeline.sweep import SweepOptions
 
@@ -41,7 +41,7 @@ def home(once_a_run):
         settings = settings_of_two_markets(home, workers=2)
         for number in range(2):
             publish_night(settings, number)
-        publish_anew(Lake(settings.lake), lambda: None, most_offers=MOST_OFFERS)
+        republish_all(Lake(settings.lake), lambda: None, most_offers=MOST_OFFERS)
         return home
 
     return once_a_run("two-nights-in-ranges", make)
@@ -68,7 +68,7 @@ def latest_state(lake) -> Path:
 @pytest.mark.cluster
 def test_a_worker_killed_in_mid_publish_costs_nothing_and_every_file_is_as_processes_write_it(home, lake, machines):
     with while_one_works(machines, lambda worker: worker.kill()) as killed:
-        assert publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+        assert republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
     assert len(killed) == 1
     assert machines.workers[killed[0]].wait() == -signal.SIGKILL
     with client_of(machines) as client:
@@ -95,7 +95,7 @@ def test_a_worker_cut_off_in_mid_publish_may_come_back_when_it_is_all_over(home,
 
         giver = threading.Thread(target=give_up)
         giver.start()
-        assert publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+        assert republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
         giver.join()
     written = files_below(latest_state(lake))
     cut_off = machines.workers[stopped[0]]
@@ -130,11 +130,11 @@ def test_without_its_scheduler_a_publication_fails_and_the_next_one_makes_the_sa
         while_one_works(machines, lambda _: machines.scheduler.kill()),
         pytest.raises(ClusterAway, match=r"was lost|cannot be reached"),
     ):
-        publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+        republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
     assert_same(contents(lake.published_file), before)
     with pytest.raises(ClusterAway, match="cannot be reached"):
-        publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
-    publish_anew(lake, lambda: None, most_offers=MOST_OFFERS)
+        republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+    republish_all(lake, lambda: None, most_offers=MOST_OFFERS)
     assert_same(contents(lake.published_file), contents(Lake(str(home / "lake")).published_file))
 
 
@@ -151,7 +151,7 @@ def test_a_worker_of_another_version_is_refused_before_anything_is_begun(lake, m
     with client_of(machines) as client:
         client.wait_for_workers(4, timeout=120)
     with pytest.raises(SettingsError, match=r"has nightaudit .* \(here: "):
-        publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+        republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
     with pytest.raises(SettingsError, match="has nightaudit"):
         _cluster(given)
 

@@ -65,7 +65,7 @@ def flip(place: Path) -> None:
 
 
 def damaged(lake: Lake) -> dict[str, str]:
-    return {damage.path: damage.mend for damage in verify(lake, is_deep=False).damages}
+    return {damage.path: damage.repair for damage in verify(lake, is_deep=False).damages}
 
 
 @pytest.mark.parametrize("damage", [cut, flip])

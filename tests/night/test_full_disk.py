@@ -52,8 +52,8 @@ def test_each_step_reports_a_full_disk_and_continues_once_there_is_space(tmp_pat
         free_kb, codes = FREE_KB, []
         while not codes or codes[-1]:
             mount(disk, f"remount,size={shutil.disk_usage(disk).used // 1000 + free_kb}k")
-            is_begun = any(disk.glob("lake/raw/*/sweep.json"))
-            done = command(tmp_path, disk, "resume" if step == "sweep" and is_begun else step)
+            has_begun = any(disk.glob("lake/raw/*/sweep.json"))
+            done = command(tmp_path, disk, "resume" if step == "sweep" and has_begun else step)
             codes.append(done.returncode)
             assert done.returncode in {0, 6}, done.stderr
             assert "Traceback" not in done.stderr

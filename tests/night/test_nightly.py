@@ -304,7 +304,7 @@ def test_a_condition_that_is_none_is_refused_before_anything_is_asked(settings, 
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         ('where = "no_such_column > 1"', 'Referenced column "no_such_column" not found'),
         ('where = "market IN (SELECT market FROM mart.no_such)"', "Table with name no_such does not exist"),
@@ -314,14 +314,14 @@ def test_a_condition_that_is_none_is_refused_before_anything_is_asked(settings, 
         ('key = ["no_such_key"]', 'Referenced column "no_such_key" not found'),
     ],
 )
-def test_a_rule_with_an_unknown_name_is_refused_before_the_first_request(settings, tmp_path, wrong, told):
+def test_a_rule_with_an_unknown_name_is_refused_before_the_first_request(settings, tmp_path, wrong, reported):
     file = rule_file(tmp_path, 'webhook_from = "ADDRESS"')
     kept = [line for line in file.read_text().splitlines() if line.partition(" ")[0] != wrong.partition(" ")[0]]
     file.write_text("\n".join([kept[0], wrong, *kept[1:]]))
     given = settings(alerts=file)
     with pytest.raises(InputError, match="The rule 'x' cannot be evaluated") as refused:
         run(given)
-    assert told in refused.value.message
+    assert reported in refused.value.message
     assert "root:" not in str(refused.value)
     assert not Path(given.lake).exists()
 

@@ -142,7 +142,7 @@ def test_rebuilding_twice_keeps_one_former_folder_and_the_next_night_continues(l
     assert not again.is_new
 
 
-@pytest.mark.parametrize("point", ["_keep_quarantine", "publish_anew"])
+@pytest.mark.parametrize("point", ["_keep_quarantine", "republish_all"])
 def test_a_stop_before_the_end_leaves_all_as_it_was(lake, monkeypatch, point):
     before = contents(lake.published_file)
 

@@ -26,7 +26,7 @@ from pipeline.lake import Lake
 from pipeline.lake.s3.commit_log import CommitLog
 from pipeline.lake.s3.object_store import Store
 from pipeline.night.gate import audit_limits
-from pipeline.publish import publish_anew
+from pipeline.publish import republish_all
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import read_settings
 
@@ -144,7 +144,7 @@ def test_three_nights_on_s3_with_three_workers_on_other_machines_are_those_of_a_
         monkeypatch.setenv("NIGHTAUDIT_LAKE_COPY", str(copy))
         lake = Lake(ADDRESS)
         with lake.writing("a test"), while_one_works(machines, lambda worker: worker.kill()) as killed:
-            publish_anew(lake, lambda: None, most_offers=200, cluster=Cluster(machines.address))
+            republish_all(lake, lambda: None, most_offers=200, cluster=Cluster(machines.address))
         assert len(killed) == 1
         assert len(list((lake.root / "state").glob("*/*/cell-*.parquet"))) > 6
         assert_same(contents(lake.published_file), expected)

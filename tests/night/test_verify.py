@@ -129,7 +129,7 @@ def test_every_file_of_a_lake_is_of_a_kind_whose_bits_are_flipped(made):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "path", "mend"),
+    ("pattern", "path", "repair"),
     [
         ("raw/*/multi-*.parquet", "raw/", "restore"),
         ("raw/*/sweep.json", "raw/", "restore"),
@@ -139,14 +139,14 @@ def test_every_file_of_a_lake_is_of_a_kind_whose_bits_are_flipped(made):
         ("published/ledger/*.json", "published/", ""),
     ],
 )
-def test_what_is_missing_is_found_quickly_with_what_mends_it(lake, pattern, path, mend):
+def test_what_is_missing_is_found_quickly_with_what_mends_it(lake, pattern, path, repair):
     gone = sorted(lake.root.glob(pattern))[0]
     shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
     found = verify(lake, is_deep=False).damages
     if "ledger" in pattern:
         # The published file holds a night that no ledger names: what is published is not lost.
         return
-    assert any(damage.path.startswith(path) and mend in damage.mend and damage.affects for damage in found)
+    assert any(damage.path.startswith(path) and repair in damage.repair and damage.affects for damage in found)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_value_that_no_raw_answer_gives_is_found_although_it_is_what_was_writt
     (damage,) = [each for each in verify(lake, is_deep=True).damages if each.path == f"tables/{table}/{sweep_id}"]
     assert "raw answers" in damage.what
     assert f"lake.{table}" in damage.affects
-    assert damage.mend == "nightaudit rebuild"
+    assert damage.repair == "nightaudit rebuild"
 
 
 def test_the_command_names_each_damage_and_exits_with_an_error(lake, monkeypatch):
@@ -191,19 +191,19 @@ def test_the_command_names_each_damage_and_exits_with_an_error(lake, monkeypatch
     assert whole.exit_code == 0
     file = sorted(lake.root.glob("tables/offer/*/*.parquet"))[0]
     flip(file, 1000)
-    told = CliRunner().invoke(app, ["verify", "--deep"])
-    assert isinstance(told.exception, CorruptObject)
-    assert file.relative_to(lake.root).as_posix() in told.output
-    assert "nightaudit rebuild" in told.output
+    reported = CliRunner().invoke(app, ["verify", "--deep"])
+    assert isinstance(reported.exception, CorruptObject)
+    assert file.relative_to(lake.root).as_posix() in reported.output
+    assert "nightaudit rebuild" in reported.output
 
 
 def test_the_doctor_says_so_and_fails(lake, monkeypatch):
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
     file = sorted(lake.root.glob("tables/offer/*/*.parquet"))[0]
     file.write_bytes(file.read_bytes()[:-10])
-    told = CliRunner().invoke(app, ["doctor"])
-    assert told.exit_code != 0
-    assert "files: 1 file is damaged" in told.output.replace("\n", " ")
+    reported = CliRunner().invoke(app, ["doctor"])
+    assert reported.exit_code != 0
+    assert "files: 1 file is damaged" in reported.output.replace("\n", " ")
 
 
 def test_a_damaged_table_file_is_not_audited_or_published(lake):
@@ -280,7 +280,7 @@ def test_raw_answers_on_a_disk_that_is_away_are_not_taken_for_none(lake, aim):
 
 
 @pytest.mark.parametrize(
-    ("how", "mend"),
+    ("how", "repair"),
     {
         "truncated": "restore it from a backup",
         "gone": "restore it from a backup",
@@ -291,7 +291,7 @@ def test_raw_answers_on_a_disk_that_is_away_are_not_taken_for_none(lake, aim):
         "its offers flipped": "nightaudit rebuild",
     }.items(),
 )
-def test_nor_does_it_cost_the_nights_after_it(lake, caplog, how, mend):
+def test_nor_does_it_cost_the_nights_after_it(lake, caplog, how, repair):
     first, second = lake.sweep_ids()
     audit_at(_settings(lake), lake, first, read_manifest(lake, first).started_at)
     (of_audit,) = lake.table_root(QUALITY.name).glob(f"{first}/*.parquet")
@@ -311,7 +311,7 @@ def test_nor_does_it_cost_the_nights_after_it(lake, caplog, how, mend):
     audited = audit_sweep(_settings(lake), lake, second, read_manifest(lake, second).started_at)
     assert audited.sweep_id == second
     assert f"Not compared with the night {first}: " in caplog.text
-    assert f"To repair it: {mend.format(first)}." in caplog.text
+    assert f"To repair it: {repair.format(first)}." in caplog.text
 
 
 def test_a_lake_that_was_rebuilt_and_has_lost_its_lake_json_is_refused(lake):

@@ -184,8 +184,8 @@ def test_a_line_of_the_log_is_json_with_the_sweep_that_it_is_about():
     with about_sweep("20261001T020000Z"):
         line = JsonLines().format(record)
     assert "\n" not in line
-    told = json.loads(line)
-    assert (told["message"], told["sweep_id"], told["level"]) == ("a\nb", "20261001T020000Z", "info")
+    reported = json.loads(line)
+    assert (reported["message"], reported["sweep_id"], reported["level"]) == ("a\nb", "20261001T020000Z", "info")
     assert "sweep_id" not in json.loads(JsonLines().format(record))
 
 

@@ -7,7 +7,7 @@ import json
 import zlib
 
 import pytest
-from raw_answers import answer, cells_of, house, normalised, product, record, room
+from raw_answers import answer, cells_of, hotel, normalised, product, record, room
 
 from pipeline.domain.search import Operation
 
@@ -19,7 +19,7 @@ def cells(lake, body, **given):
 
 
 def test_each_property_asked_for_has_one_cell_with_its_status(lake):
-    found = cells(lake, answer(house(1), house(2, rooms=[])), property_ids=(1, 2, 3))
+    found = cells(lake, answer(hotel(1), hotel(2, rooms=[])), property_ids=(1, 2, 3))
     assert found == {1: ("offered", None, 1), 2: ("no_offer", None, 0), 3: ("absent", None, 0)}
 
 
@@ -34,7 +34,7 @@ def test_a_null_code_beside_the_other_shape_does_not_hide_it(lake):
 
 
 def test_an_answer_with_offers_and_errors_keeps_both(lake):
-    tables = normalised(lake, [record(body=answer(house(1), errors=[{"code": 1023}]))])
+    tables = normalised(lake, [record(body=answer(hotel(1), errors=[{"code": 1023}]))])
     assert cells_of(tables) == {1: ("offered", None, 1), 2: ("no_offer", 1023, 0)}
     assert tables["search"]["codes"].to_pylist() == ["1023"]
 
@@ -99,7 +99,7 @@ def test_a_split_batch_has_a_search_and_no_cells_of_its_own(lake):
         lake,
         [
             record(is_split=True, http_status=500, failure="server_error", body=b"{}"),
-            record(node=2, property_ids=(1,), body=answer(house(1))),
+            record(node=2, property_ids=(1,), body=answer(hotel(1))),
             record(node=3, property_ids=(2,), http_status=500, failure="server_error", body=b"{}"),
         ],
     )
@@ -108,7 +108,7 @@ def test_a_split_batch_has_a_search_and_no_cells_of_its_own(lake):
 
 
 def test_a_property_listed_twice_has_one_cell_all_its_offers_and_a_drift_row(lake):
-    tables = normalised(lake, [record(body=answer(house(1), house(1)))])
+    tables = normalised(lake, [record(body=answer(hotel(1), hotel(1)))])
     assert cells_of(tables)[1] == ("offered", None, 2)
     assert tables["offer"]["offer_no"].to_pylist() == [0, 1]
     assert ("properties[].propertyId", "duplicate") in kinds(tables)
@@ -116,14 +116,14 @@ def test_a_property_listed_twice_has_one_cell_all_its_offers_and_a_drift_row(lak
 
 @pytest.mark.parametrize("is_odd", [False, True])
 def test_a_product_listed_twice_in_a_room_is_two_offers_and_a_drift_row(lake, is_odd):
-    twice = house(
+    twice = hotel(
         1,
         rooms=[
             room(products=[product(productId=7), product(productId=8), product(productId=7)]),
             room(products=[product(productId=7)]),
         ],
     )
-    body = answer(twice | ({"odd": 1} if is_odd else {}), house(2))
+    body = answer(twice | ({"odd": 1} if is_odd else {}), hotel(2))
     tables = normalised(lake, [record(body=body)])
     assert cells_of(tables)[1] == ("offered", None, 4)
     drift = [row for row in tables["drift"].to_pylist() if row["kind"] == "duplicate"]
@@ -136,7 +136,7 @@ def test_a_product_listed_twice_in_a_room_is_two_offers_and_a_drift_row(lake, is
 
 
 def test_a_property_that_was_not_asked_for_is_reported_and_never_stored(lake):
-    tables = normalised(lake, [record(body=answer(house(1), house(99)))])
+    tables = normalised(lake, [record(body=answer(hotel(1), hotel(99)))])
     assert tables["offer"]["property_id"].to_pylist() == [1]
     assert ("properties[].propertyId", "not_asked") in kinds(tables)
     assert [(r["property_id"], r["part"]) for r in tables["reject"].to_pylist()] == [(99, "property")]
@@ -161,7 +161,7 @@ def test_a_property_without_products_is_no_offer(lake, body):
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"property": None}, {"property": {}}, {"property": {"propertyName": "x"}}, {"properties": [house(1)]}]
+    "body", [{}, {"property": None}, {"property": {}}, {"property": {"propertyName": "x"}}, {"properties": [hotel(1)]}]
 )
 def test_a_single_answer_that_says_nothing_of_the_property_has_failed(lake, body):
     tables = normalised(lake, [record(body=body, property_ids=(1,), operation=SINGLE)], SINGLE)
@@ -170,7 +170,7 @@ def test_a_single_answer_that_says_nothing_of_the_property_has_failed(lake, body
 
 
 def test_a_single_answer_without_its_id_is_about_the_property_asked_for(lake):
-    body = {"property": house(1) | {"propertyId": None}}
+    body = {"property": hotel(1) | {"propertyId": None}}
     tables = normalised(lake, [record(body=body, property_ids=(1,), operation=SINGLE)], SINGLE)
     assert cells_of(tables) == {1: ("offered", None, 1)}
     assert tables["offer"]["source"].to_pylist() == ["detail"]
@@ -182,8 +182,8 @@ BROKEN = {
     "a list": b"[]",
     "a text": b'"properties"',
     "html": b"<html></html>",
-    "cut": json.dumps(answer(house())).encode()[:-40],
-    "trailing": json.dumps(answer(house())).encode() + b" x",
+    "cut": json.dumps(answer(hotel())).encode()[:-40],
+    "trailing": json.dumps(answer(hotel())).encode() + b" x",
     "deep": b'{"properties":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "properties is a text": b'{"properties":"none"}',
     "properties is an object": b'{"properties":{"1":{}}}',
@@ -192,7 +192,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_an_unreadable_answer_is_a_reject_and_fails_its_cells(lake, name):
-    tables = normalised(lake, [record(body=BROKEN[name]), record(1, answer(house(3)), property_ids=(3,))])
+    tables = normalised(lake, [record(body=BROKEN[name]), record(1, answer(hotel(3)), property_ids=(3,))])
     found = cells_of(tables)
     assert found == {1: ("failed", None, 0), 2: ("failed", None, 0), 3: ("offered", None, 1)}
     (reject,) = tables["reject"].to_pylist()
@@ -216,7 +216,7 @@ FULL = {
 @pytest.mark.parametrize("of", FULL)
 def test_an_answer_of_more_parts_than_any_can_have_is_one_reject_and_fails_its_cells(lake, of):
     packed = gzip.compress(FULL[of])
-    given = [record(body=packed, content_encoding="gzip"), record(1, answer(house(3)), property_ids=(3,))]
+    given = [record(body=packed, content_encoding="gzip"), record(1, answer(hotel(3)), property_ids=(3,))]
     tables = normalised(lake, given, max_body=64_000_000)
     assert cells_of(tables) == {1: ("failed", None, 0), 2: ("failed", None, 0), 3: ("offered", None, 1)}
     (reject,) = tables["reject"].to_pylist()
@@ -224,7 +224,7 @@ def test_an_answer_of_more_parts_than_any_can_have_is_one_reject_and_fails_its_c
     assert "more than" in reject["reason"]
 
 
-PACKED = gzip.compress(json.dumps(answer(house())).encode())
+PACKED = gzip.compress(json.dumps(answer(hotel())).encode())
 
 
 @pytest.mark.parametrize(
@@ -254,18 +254,18 @@ def test_a_compressed_body_is_read_like_a_plain_one(lake, body, encoding):
 
 
 def test_a_property_that_cannot_be_read_has_failed_and_is_not_absent(lake):
-    assert cells(lake, answer(house(1), house(2, currencyCode={})))[2] == ("failed", None, 0)
+    assert cells(lake, answer(hotel(1), hotel(2, currencyCode={})))[2] == ("failed", None, 0)
 
 
 def test_a_byte_order_mark_costs_nothing_and_is_reported(lake):
-    body = b"\xef\xbb\xbf" + json.dumps(answer(house())).encode()
+    body = b"\xef\xbb\xbf" + json.dumps(answer(hotel())).encode()
     tables = normalised(lake, [record(body=body)])
     assert cells_of(tables)[1] == ("offered", None, 1)
     assert ("$", "changed_type") in kinds(tables)
 
 
 def test_what_was_asked_is_joined_from_the_request(lake):
-    (offer,) = normalised(lake, [record(body=answer(house()))])["offer"].to_pylist()
+    (offer,) = normalised(lake, [record(body=answer(hotel()))])["offer"].to_pylist()
     asked = {name: offer[name] for name in ("market", "product_type", "nights", "party", "currency_asked", "source")}
     assert asked == {
         "market": "GB",
@@ -280,7 +280,7 @@ def test_what_was_asked_is_joined_from_the_request(lake):
 
 def test_a_reject_says_which_part_where_and_why(lake):
     body = answer(
-        house(1, rooms=[room([product(), product(charges=5)]), "suite"]), {"propertyId": "x"}, house(2, currencyCode={})
+        hotel(1, rooms=[room([product(), product(charges=5)]), "suite"]), {"propertyId": "x"}, hotel(2, currencyCode={})
     )
     rows = normalised(lake, [record(body=body)])["reject"].to_pylist()
     assert [(r["reject_no"], r["part"], r["property_id"], r["path"]) for r in rows] == [

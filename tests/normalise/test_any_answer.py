@@ -71,14 +71,14 @@ rooms = thing(
     id=whole, roomId=long, roomName=text, rateType=text, availableRooms=whole,
     products=st.none() | st.lists(products, max_size=4),
 ).filter(bool)  # fmt: skip
-houses = st.fixed_dictionaries(
+hotels = st.fixed_dictionaries(
     {"propertyId": st.integers(1, 5)},
     optional={"currencyCode": text, "roomStays": st.none() | st.lists(rooms, max_size=3)},
 )
 clean_answers = st.fixed_dictionaries(
     {},
     optional={
-        "properties": st.lists(houses, max_size=4, unique_by=lambda held: held["propertyId"]),
+        "properties": st.lists(hotels, max_size=4, unique_by=lambda held: held["propertyId"]),
         "errors": st.none() | st.just([{"code": 1023, "message": "none"}]),
     },
 )
@@ -148,8 +148,8 @@ def test_promotions_and_penalties_stand_at_their_own_offers(bodies):
     tables = in_new_lake([record(n, body, property_ids=(1, 2, 3, 4, 5)) for n, body in enumerate(bodies)])
     promotions, penalties, offers = [], [], []
     for number, body in enumerate(bodies):
-        for offer_no, (house, product) in enumerate(products_of(body, with_house=True)):
-            place = (number * 256 + 1, offer_no, house["propertyId"])
+        for offer_no, (hotel, product) in enumerate(products_of(body, with_property=True)):
+            place = (number * 256 + 1, offer_no, hotel["propertyId"])
             offers.append((*place, decimal((product.get("charges") or {}).get("total"))))
             for at, each in enumerate(product.get("promotions") or ()):
                 promotions.append((*place, at, each.get("promoType"), each.get("description")))
@@ -185,14 +185,14 @@ def refuse(*_):
     raise ValueError
 
 
-def products_of(body, *, with_house=False):
+def products_of(body, *, with_property=False):
     found = [
-        (house, product)
-        for house in body.get("properties") or ()
-        for room in house.get("roomStays") or ()
+        (hotel, product)
+        for hotel in body.get("properties") or ()
+        for room in hotel.get("roomStays") or ()
         for product in room.get("products") or ()
     ]
-    return found if with_house else [product for _, product in found]
+    return found if with_property else [product for _, product in found]
 
 
 def rows(table, names):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from raw_answers import answer, house, normalised, record
+from raw_answers import answer, hotel, normalised, record
 
 
 @pytest.mark.parametrize(
@@ -24,5 +24,5 @@ def test_a_text_is_stored_in_either_shape(lake, status, item):
 
 def test_an_answer_without_errors_has_no_text_and_odd_texts_stop_nothing(lake):
     odd = b'{"errors": [{"code": 1023, "message": "\\ud800"}, {"message": 7}, "out of order"]}'
-    found = normalised(lake, [record(0, answer(house(1))), record(1, odd)])
+    found = normalised(lake, [record(0, answer(hotel(1))), record(1, odd)])
     assert found["search"]["messages"].to_pylist() == [None, "?"]

@@ -13,7 +13,7 @@ import tempfile
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from raw_answers import SWEEP, answer, cells_of, house, normalised, product, record, room
+from raw_answers import SWEEP, answer, cells_of, hotel, normalised, product, record, room
 
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
@@ -87,7 +87,7 @@ def test_an_error_beside_properties_keeps_their_offers_and_fails_the_others(data
     name, said = data.draw(error_names), data.draw(errors)
     places = st.sampled_from(["beside", "wrapped", "in a property", "in its place", "in its rooms"])
     place = data.draw(places)
-    listed, beside = [house(1)], {}
+    listed, beside = [hotel(1)], {}
     if place == "beside":
         beside = {name: said}
     elif place == "wrapped":
@@ -97,7 +97,7 @@ def test_an_error_beside_properties_keeps_their_offers_and_fails_the_others(data
     elif place == "in its place":
         listed.append({name: said})
     else:
-        listed.append(house(2, rooms=[{name: said}]))
+        listed.append(hotel(2, rooms=[{name: said}]))
     parts = [{"properties": data.draw(st.permutations(listed))}, beside]
     document = {key: held for part in data.draw(st.permutations(parts)) for key, held in part.items()}
     body, encoding = data.draw(spelt(st.just(document)).filter(lambda sent: not is_utf16(*sent)))
@@ -171,10 +171,10 @@ HARMLESS = [
 def test_a_message_where_nothing_is_on_sale_is_doubt_and_is_asked_again(beside):
     for operation, document in (
         (Operation.MULTI, {"properties": []} | beside),
-        (Operation.MULTI, answer(house(1, rooms=[]), **beside)),
-        (Operation.MULTI, answer(house(1, rooms=[]) | beside)),
-        (Operation.MULTI, answer(house(1, rooms=[room([], **beside)]))),
-        (Operation.SINGLE, {"property": house(1, rooms=[])} | beside),
+        (Operation.MULTI, answer(hotel(1, rooms=[]), **beside)),
+        (Operation.MULTI, answer(hotel(1, rooms=[]) | beside)),
+        (Operation.MULTI, answer(hotel(1, rooms=[room([], **beside)]))),
+        (Operation.SINGLE, {"property": hotel(1, rooms=[])} | beside),
     ):
         body = json.dumps(document).encode()
         if not document.get("properties", True):
@@ -192,12 +192,12 @@ def test_ids_instants_and_numbers_where_nothing_is_on_sale_cost_nothing(beside):
 
 @pytest.mark.parametrize("beside", MESSAGES)
 def test_a_message_beside_offers_says_nothing_of_the_other_properties(beside):
-    cells = cells_after(json.dumps(answer(house(1)) | beside).encode(), "", Operation.MULTI)
+    cells = cells_after(json.dumps(answer(hotel(1)) | beside).encode(), "", Operation.MULTI)
     assert [status for status, _, _ in cells.values()] == ["offered", "absent", "absent"]
 
 
 def test_an_answer_with_a_field_twice_calls_no_property_absent(lake):
-    first, second = (json.dumps(answer(house(number))) for number in (1, 2))
+    first, second = (json.dumps(answer(hotel(number))) for number in (1, 2))
     body = f"{first[:-1]},{second[1:]}".encode()
     found = cells_of(normalised(lake, [record(body=body, property_ids=(1, 2, 3))]))
     assert {found[1][0], found[3][0]} == {"failed"}
@@ -210,7 +210,7 @@ NO_ROOMS = [ERROR, {}, {"id": 0, "errors": [ERROR]}, {"id": 0, "products": [], "
 
 
 def bodies(*rooms):
-    return [(Operation.MULTI, answer(house(1, rooms))), (Operation.SINGLE, {"property": house(1, rooms)})]
+    return [(Operation.MULTI, answer(hotel(1, rooms))), (Operation.SINGLE, {"property": hotel(1, rooms)})]
 
 
 def read_rooms(lake, operation, body):
@@ -257,7 +257,7 @@ BESIDE = [
 def test_an_error_beside_what_is_on_sale_keeps_it_and_is_a_reject_so_that_nothing_else_is_gone(lake, beside, level):
     good = [room(), room(roomId=8)]
     rooms = good if level == "property" else [good[0], good[1] | beside]
-    held = house(1, rooms) | (beside if level == "property" else {})
+    held = hotel(1, rooms) | (beside if level == "property" else {})
     for operation, body in ((Operation.MULTI, answer(held)), (Operation.SINGLE, {"property": held})):
         tables = normalised(
             Lake(str(lake.root / operation)), [record(body=body, property_ids=(1,), operation=operation)], operation
@@ -273,7 +273,7 @@ def test_an_error_beside_what_is_on_sale_keeps_it_and_is_a_reject_so_that_nothin
 )
 @pytest.mark.parametrize("level", ["property", "room_stay"])
 def test_what_is_no_error_beside_what_is_on_sale_is_drift_alone(lake, beside, level):
-    held = house(1) | beside if level == "property" else house(1, [room(**beside)])
+    held = hotel(1) | beside if level == "property" else hotel(1, [room(**beside)])
     tables = normalised(lake, [record(body=answer(held), property_ids=(1,))])
     assert (cells_of(tables)[1], tables["reject"].num_rows) == (("offered", None, 1), 0)
     assert tables["drift"].num_rows
@@ -287,7 +287,7 @@ def test_what_is_no_error_beside_what_is_on_sale_is_drift_alone(lake, beside, le
     ],
 )  # fmt: skip
 def test_an_answer_with_offers_beside_an_error_says_so_of_its_search(lake, errors, is_doubtful):
-    tables = normalised(lake, [record(body=answer(house(1), house(2), errors=errors))])
+    tables = normalised(lake, [record(body=answer(hotel(1), hotel(2), errors=errors))])
     assert set(cells_of(tables).values()) == {("offered", None, 1)}
     (search,) = tables["search"].to_pylist()
     assert (search["outcome"], bool(search["failure"])) == ("answered", is_doubtful)
@@ -295,7 +295,7 @@ def test_an_answer_with_offers_beside_an_error_says_so_of_its_search(lake, error
 
 @pytest.mark.parametrize("odd", [{}, {"odd": 1}])
 def test_room_stays_that_come_twice_do_not_hide_what_is_on_sale(lake, odd):
-    body = json.dumps(answer(house(1), house(2), **odd)).encode()
+    body = json.dumps(answer(hotel(1), hotel(2), **odd)).encode()
     end = body.index(b'}, {"propertyId": 2')
     twice = body[:end] + b', "roomStays": []' + body[end:]
     tables = normalised(lake, [record(body=twice)])
@@ -332,8 +332,8 @@ def twice(text, name, other):
 )
 def test_a_field_that_comes_twice_with_two_values_is_a_reject_with_its_reason(lake, name, other, part, odd):
     for operation, document in (
-        (Operation.MULTI, answer(house(1), **odd)),
-        (Operation.SINGLE, {"property": house(1)} | odd),
+        (Operation.MULTI, answer(hotel(1), **odd)),
+        (Operation.SINGLE, {"property": hotel(1)} | odd),
     ):
         body = twice(json.dumps(document), name, other)
         sent = record(body=body, property_ids=(1, 2)[: 2 if operation is Operation.MULTI else 1], operation=operation)
@@ -355,8 +355,8 @@ def test_a_field_that_comes_twice_with_two_values_is_a_reject_with_its_reason(la
 )  # fmt: skip
 def test_a_null_beside_a_value_of_the_same_field_says_nothing_before_it_and_after_it(lake, name, odd, is_first):
     for operation, document in (
-        (Operation.MULTI, answer(house(1), **odd)),
-        (Operation.SINGLE, {"property": house(1)} | odd),
+        (Operation.MULTI, answer(hotel(1), **odd)),
+        (Operation.SINGLE, {"property": hotel(1)} | odd),
     ):
         text = json.dumps(document)
         asked = (1, 2)[: 2 if operation is Operation.MULTI else 1]
@@ -386,7 +386,7 @@ def without_addresses(row):
 
 @pytest.mark.parametrize("style", [(",", ":"), (", ", ": "), (" , ", " : ")])
 def test_a_field_that_comes_twice_with_one_value_costs_nothing(lake, style):
-    text = json.dumps(answer(house(1), house(2)), separators=style)
+    text = json.dumps(answer(hotel(1), hotel(2)), separators=style)
     name = '"total"' + style[1]
     body = text.replace(name, f"{name}100.5{style[0]}{name}").encode()
     tables = normalised(lake, [record(body=body)])
@@ -402,22 +402,22 @@ def test_a_clean_answer_is_read_once_however_it_is_spelt(style, is_bare, monkeyp
 
     monkeypatch.setattr("pipeline.normalise.tolerant.read", never)
     nothing = {"charges": None, "boardBasis": None, "promotions": None, "cancelPenalties": None}
-    bare = house(3, [room([product(**nothing)], roomName=None), {"id": 1, "roomId": 8}], currencyCode=None)
-    words = house(2, [room(roomName='a "quoted": name'), room([], rateType="")])
-    houses = [house(1), words, *([bare] if is_bare else [])]
+    bare = hotel(3, [room([product(**nothing)], roomName=None), {"id": 1, "roomId": 8}], currencyCode=None)
+    words = hotel(2, [room(roomName='a "quoted": name'), room([], rateType="")])
+    hotels = [hotel(1), words, *([bare] if is_bare else [])]
     for operation, document in (
-        (Operation.MULTI, answer(*houses, errors=[{"code": 1023, "message": "x"}])),
-        (Operation.SINGLE, {"property": houses[-1] | {"propertyName": "x"}}),
+        (Operation.MULTI, answer(*hotels, errors=[{"code": 1023, "message": "x"}])),
+        (Operation.SINGLE, {"property": hotels[-1] | {"propertyName": "x"}}),
     ):
-        asked = frozenset({1, 2, 3} if operation is Operation.MULTI else {houses[-1]["propertyId"]})
+        asked = frozenset({1, 2, 3} if operation is Operation.MULTI else {hotels[-1]["propertyId"]})
         body = json.dumps(document, separators=style).encode()
         assert not read_answer(body, operation, asked, Interned()).refusals
 
 
 def test_replayed_with_what_was_asked_again_each_property_has_one_cell():
     records = [
-        record(body=answer(house(1), errors=[{"errorCode": 500}]), property_ids=(1, 2, 3)),
-        record(body=answer(house(2)), property_ids=(2,), node=2),
+        record(body=answer(hotel(1), errors=[{"errorCode": 500}]), property_ids=(1, 2, 3)),
+        record(body=answer(hotel(2)), property_ids=(2,), node=2),
         record(body={"errors": [{"code": 1025}]}, property_ids=(3,), node=3),
     ]
     addressed = [(f"raw/x#{number}", each) for number, each in enumerate(records)]
@@ -425,18 +425,18 @@ def test_replayed_with_what_was_asked_again_each_property_has_one_cell():
     assert cells_of(tables) == {1: ("offered", None, 1), 2: ("offered", None, 1), 3: ("no_offer", 1025, 0)}
 
 
-NAMELESS = house(9) | {"propertyId": None}
+NAMELESS = hotel(9) | {"propertyId": None}
 
 
 @pytest.mark.parametrize(
     ("listed", "asked", "again"),
     [
-        ([house(1), NAMELESS], (1, 2, 3), (2, 3)),
-        ([house(1), house(2, rooms=[]), NAMELESS], (1, 2, 3), (3,)),
+        ([hotel(1), NAMELESS], (1, 2, 3), (2, 3)),
+        ([hotel(1), hotel(2, rooms=[]), NAMELESS], (1, 2, 3), (3,)),
         # Whatever it is, it may be a property: an unknown field keeps the answer from being read the strict way.
-        ([house(1) | {"new": 1}, NAMELESS], (1, 2, 3), (2, 3)),
-        ([house(1), house(2), house(3), NAMELESS], (1, 2, 3), ()),
-        ([house(1)], (1, 2, 3), ()),
+        ([hotel(1) | {"new": 1}, NAMELESS], (1, 2, 3), (2, 3)),
+        ([hotel(1), hotel(2), hotel(3), NAMELESS], (1, 2, 3), ()),
+        ([hotel(1)], (1, 2, 3), ()),
         ([NAMELESS], (1,), ()),
         ([NAMELESS, NAMELESS], (1,), ()),
     ],
@@ -456,7 +456,7 @@ def test_a_list_answer_about_one_property_needs_no_id(more):
 
 
 def test_a_part_without_an_id_is_no_reject_where_what_it_may_be_was_asked_again():
-    first = record(body=answer(house(1), NAMELESS), property_ids=(1, 2, 3))
+    first = record(body=answer(hotel(1), NAMELESS), property_ids=(1, 2, 3))
     again = [
         record(body=answer(NAMELESS), property_ids=(2,), node=2),
         record(body={"errors": [{"code": 1025}]}, property_ids=(3,), node=3),

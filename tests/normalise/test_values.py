@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
-from raw_answers import answer, cells_of, house, normalised, product, record, room
+from raw_answers import answer, cells_of, hotel, normalised, product, record, room
 
 from pipeline.domain.search import Operation
 
@@ -15,12 +15,12 @@ SINGLE = Operation.SINGLE
 
 
 def multi_with(lake, *products, **of_room):
-    return normalised(lake, [record(body=answer(house(rooms=[room(list(products), **of_room)])))])
+    return normalised(lake, [record(body=answer(hotel(rooms=[room(list(products), **of_room)])))])
 
 
 def total_written(lake, text: str):
     """The tables of an answer with two products; the second one's total is written as `text`."""
-    body = json.dumps(answer(house(rooms=[room([product(), product(charges={"total": 0.123})])])))
+    body = json.dumps(answer(hotel(rooms=[room([product(), product(charges={"total": 0.123})])])))
     return normalised(lake, [record(body=body.replace("0.123", text).encode("utf-8", "surrogateescape"))])
 
 
@@ -98,7 +98,7 @@ def test_ids_are_whole_over_the_range_of_int64(lake, number):
 
 @pytest.mark.parametrize(("written", "stored"), [('"123"', 123), ("123.0", 123), ('"9007199254740993"', 2**53 + 1)])
 def test_an_id_written_another_way_is_kept_and_reported(lake, written, stored):
-    body = json.dumps(answer(house(rooms=[room([product(productId=777)])]))).replace("777", written).encode()
+    body = json.dumps(answer(hotel(rooms=[room([product(productId=777)])]))).replace("777", written).encode()
     tables = normalised(lake, [record(body=body)])
     assert tables["offer"]["product_id"].to_pylist() == [stored]
     assert drift(tables) == {("properties[].roomStays[].products[].productId", "changed_type")}
@@ -106,7 +106,7 @@ def test_an_id_written_another_way_is_kept_and_reported(lake, written, stored):
 
 @pytest.mark.parametrize("written", ["9007199254740993.0", "1.5", "true", '"abc"', str(2**63), "1e400", '""'])
 def test_an_id_that_names_no_int64_costs_its_offer_alone(lake, written):
-    body = json.dumps(answer(house(rooms=[room([product(), product(productId=777)])]))).replace("777", written)
+    body = json.dumps(answer(hotel(rooms=[room([product(), product(productId=777)])]))).replace("777", written)
     tables = normalised(lake, [record(body=body.encode())])
     assert tables["offer"]["product_id"].to_pylist() == [900]
     assert tables["reject"]["part"].to_pylist() == ["offer"]
@@ -114,7 +114,7 @@ def test_an_id_that_names_no_int64_costs_its_offer_alone(lake, written):
 
 @pytest.mark.parametrize("field", ["id", "roomId"])
 def test_a_number_beyond_its_type_costs_its_room_stay_alone(lake, field):
-    body = answer(house(rooms=[room(), room(**{field: 2**31 if field == "id" else 2**63})]))
+    body = answer(hotel(rooms=[room(), room(**{field: 2**31 if field == "id" else 2**63})]))
     tables = normalised(lake, [record(body=body)])
     assert tables["offer"].num_rows == 1
     assert [(r["part"], r["path"]) for r in tables["reject"].to_pylist()] == [
@@ -153,7 +153,7 @@ def test_words_of_a_product_that_cannot_be_read_cost_neither_it_nor_its_cell(lak
 
 
 def test_a_field_of_a_room_that_comes_twice_costs_itself_alone(lake):
-    text = json.dumps(answer(house()))
+    text = json.dumps(answer(hotel()))
     body = text.replace('"availableRooms": 4', '"availableRooms": 4, "availableRooms": 5').encode()
     tables = normalised(lake, [record(body=body)])
     assert tables["offer"]["available_rooms"].to_pylist() == [None]
@@ -191,7 +191,7 @@ def test_a_product_of_a_wrong_shape_costs_itself_alone(lake, change):
 
 @pytest.mark.parametrize("text", [b"\xff\xfe", b"\\ud800", b"\\udc00 x"])
 def test_bytes_that_are_no_text_cost_the_part_that_they_stand_in(lake, text):
-    body = json.dumps(answer(house(rooms=[room([product(), product(boardBasis={"name": "@@"})])])))
+    body = json.dumps(answer(hotel(rooms=[room([product(), product(boardBasis={"name": "@@"})])])))
     tables = normalised(lake, [record(body=body.encode().replace(b"@@", text))])
     assert tables["offer"]["offer_no"].to_pylist() == [0]
     assert tables["reject"]["part"].to_pylist() == ["offer"]
@@ -200,7 +200,7 @@ def test_bytes_that_are_no_text_cost_the_part_that_they_stand_in(lake, text):
 @pytest.mark.parametrize("text", [b"\xff", b"1\xff", b"\\ud800"])
 @pytest.mark.parametrize("place", [{"charges": {"total": "@@"}}, {"productId": "@@"}, {"boardBasis": {"id": "@@"}}])
 def test_bytes_that_are_no_text_where_a_number_belongs_cost_that_part(lake, place, text):
-    body = json.dumps(answer(house(rooms=[room([product(), product(**place)])])))
+    body = json.dumps(answer(hotel(rooms=[room([product(), product(**place)])])))
     tables = normalised(lake, [record(body=body.encode().replace(b"@@", text))])
     assert tables["offer"]["offer_no"].to_pylist() == [0]
     assert tables["reject"]["part"].to_pylist() == ["offer"]
@@ -221,7 +221,7 @@ def test_unknown_fields_at_every_level_cost_nothing_and_are_reported(lake):
         promotions=[{"promoType": "free night", "until": "soon"}],
         cancelPenalties=[{"penaltyWindow": 5, "note": None}],
     )
-    body = answer(house(1, rooms=[room([odd], view=True)], chain="x"), page=1, errors=[{"code": 1023, "id": 4}])
+    body = answer(hotel(1, rooms=[room([odd], view=True)], chain="x"), page=1, errors=[{"code": 1023, "id": 4}])
     tables = normalised(lake, [record(body=body)])
     assert tables["offer"].num_rows == 1
     assert tables["reject"].num_rows == 0
@@ -240,7 +240,7 @@ def test_unknown_fields_at_every_level_cost_nothing_and_are_reported(lake):
 
 
 def test_an_unknown_field_whose_name_is_not_text_is_reported_too(lake):
-    body = json.dumps(answer(house(1, **{"@@": 1}))).encode().replace(b"@@", b"\xff")
+    body = json.dumps(answer(hotel(1, **{"@@": 1}))).encode().replace(b"@@", b"\xff")
     tables = normalised(lake, [record(body=body)])
     assert tables["offer"].num_rows == 1
     assert [row["path"] for row in tables["drift"].to_pylist()] == ["properties[].\\udcff"]
@@ -248,7 +248,7 @@ def test_an_unknown_field_whose_name_is_not_text_is_reported_too(lake):
 
 def test_fields_without_a_column_are_ignored_whatever_they_hold(lake):
     detail = room(roomDescription={"en": "x"}, bedTypeInfo=4, images="a.jpg", roomAmenities={"id": 1})
-    body = {"property": house(1, rooms=[detail], propertyName=["x"])}
+    body = {"property": hotel(1, rooms=[detail], propertyName=["x"])}
     tables = normalised(lake, [record(body=body, property_ids=(1,), operation=SINGLE)], SINGLE)
     assert tables["offer"].num_rows == 1
     assert tables["reject"].num_rows == 0
@@ -261,13 +261,13 @@ def test_unknown_boards_and_kinds_of_promotion_are_kept_and_reported_with_their_
     odd = product(boardBasis={"id": 777, "name": "Brunch"}, promotions=[{"promoType": "Mystery"}])
     tables = multi_with(lake, odd, odd, product(promotions=[{"promoType": "VALUE_ADD"}, {"promoType": "free night"}]))
     assert tables["offer"]["board_id"].to_pylist() == [777, 777, 14]
-    told = {(r["path"].rpartition(".")[2], r["detail"]): r["occurrences"] for r in tables["drift"].to_pylist()}
+    reported = {(r["path"].rpartition(".")[2], r["detail"]): r["occurrences"] for r in tables["drift"].to_pylist()}
     # The two say the same of one room, which is told too.
-    assert told == {("id", "777"): 2, ("promoType", "Mystery"): 2, ("productId", "product"): 2}
+    assert reported == {("id", "777"): 2, ("promoType", "Mystery"): 2, ("productId", "product"): 2}
 
 
 def detail_with(lake, penalty):
-    body = {"property": house(1, rooms=[room([product(cancelPenalties=[penalty])])])}
+    body = {"property": hotel(1, rooms=[room([product(cancelPenalties=[penalty])])])}
     return normalised(lake, [record(body=body, property_ids=(1,), operation=SINGLE)], SINGLE)
 
 
@@ -298,7 +298,7 @@ def test_an_unreadable_date_is_left_out_and_reported_and_its_offer_is_kept(lake,
 
 def test_many_dates_without_zone_are_one_row_of_drift(lake):
     penalties = [{"penaltyStartDate": f"2030-01-{day:02}T15:00:00"} for day in range(1, 29)]
-    body = {"property": house(1, rooms=[room([product(cancelPenalties=penalties)])])}
+    body = {"property": hotel(1, rooms=[room([product(cancelPenalties=penalties)])])}
     tables = normalised(lake, [record(body=body, property_ids=(1,), operation=SINGLE)], SINGLE)
     (row,) = tables["drift"].to_pylist()
     assert (row["detail"], row["occurrences"]) == ("9999-99-99T99:99:99", 28)

@@ -52,6 +52,6 @@ if __name__ == "__main__":
         lake = swept(Path(folder)).both
         written = GUIDE.read_text()
         for _, query, shown in QUERY.findall(written):
-            told = f"{query};\n```\n\n```\n"
-            written = written.replace(f"{told}{shown}", f"{told}{answered(lake, query)}")
+            reported = f"{query};\n```\n\n```\n"
+            written = written.replace(f"{reported}{shown}", f"{reported}{answered(lake, query)}")
     GUIDE.write_text(written)

@@ -52,12 +52,12 @@ def printed(lake):
         text=True,
     )
     try:
-        told = []
+        reported = []
         while "Ctrl-C" not in (line := process.stdout.readline()):
             assert line, "nightaudit serve has ended"
-            told.append(line.split()[-1])
+            reported.append(line.split()[-1])
         _wait_for(f"http://127.0.0.1:{port}", process)
-        yield told
+        yield reported
         process.send_signal(signal.SIGINT)
         process.wait(20)
     finally:

@@ -33,7 +33,7 @@ def test_the_sample_can_be_read():
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "line", "told"),
+    ("before", "after", "line", "reported"),
     [
         ("who =", "whom =", "5:", "rule[1].whom: there is no such key"),
         ('"report.flag"', '"report.flag; DROP TABLE x"', "4:", "must be a relation of mart or report"),
@@ -57,10 +57,10 @@ def test_the_sample_can_be_read():
         ),
     ],
 )
-def test_a_mistake_is_reported_with_its_line(tmp_path, before, after, line, told):
+def test_a_mistake_is_reported_with_its_line(tmp_path, before, after, line, reported):
     with pytest.raises(InputError) as refused:
         read_rules(written(tmp_path, GOOD.replace(before, after)))
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
     assert f"alerts.toml:{line}" in str(refused.value)
     assert "No alert was sent." in str(refused.value)
     assert "chat.example" not in str(refused.value)

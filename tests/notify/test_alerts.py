@@ -29,7 +29,7 @@ def lake(a_night, tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def _nobody_was_told(lake):
+def _nothing_was_sent(lake):
     lake.local("alerts/told.json").unlink(missing_ok=True)
 
 
@@ -87,8 +87,8 @@ def test_an_unreached_receiver_gets_the_message_next_time_and_the_others_not_twi
             first = tell_alerts(lake, rules(who=("one", "two")), WHERE)
         assert [bool(item.failure) for item in first] == [False, True]
         assert "hidden-part" not in caplog.text + str(first)
-        with receiver() as (mended, got_later):
-            monkeypatch.setenv("ADDRESS_TWO", mended)
+        with receiver() as (repaired, got_later):
+            monkeypatch.setenv("ADDRESS_TWO", repaired)
             tell_alerts(lake, rules(who=("one", "two")), WHERE)
             assert len(got_later) == 1
         assert len(got) == 1
@@ -123,8 +123,8 @@ def test_new_findings_are_not_sent_again_if_the_message_of_resolved_ones_did_not
     # The same row under another key: one is new, the other is over.
     with failing_at(1) as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
-        (told,) = tell_alerts(lake, rules(key=["state"]), WHERE)
-        assert told.failure == "it answered 500"
+        (reported,) = tell_alerts(lake, rules(key=["state"]), WHERE)
+        assert reported.failure == "it answered 500"
         assert [message["subject"] for message in got] == ["nightaudit [warning] sweeps: 1 new"]
     with receiver() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
@@ -144,8 +144,8 @@ def test_a_way_that_failed_does_not_send_again_what_arrived_by_the_other(lake, m
     heard = []
     with receiver() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
-        (told,) = tell_alerts(lake, both, WHERE, block=lambda _: away)
-        assert (told.failure, len(got)) == ("OSError", 1)
+        (reported,) = tell_alerts(lake, both, WHERE, block=lambda _: away)
+        assert (reported.failure, len(got)) == ("OSError", 1)
         tell_alerts(lake, both, WHERE, block=lambda _: lambda subject, _: heard.append(subject))
         assert (len(got), len(heard)) == (1, 1)
 
@@ -153,9 +153,9 @@ def test_a_way_that_failed_does_not_send_again_what_arrived_by_the_other(lake, m
 def test_a_rehearsal_sends_and_remembers_nothing(lake, monkeypatch):
     with receiver() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
-        (told,) = tell_alerts(lake, rules(), WHERE, is_rehearsal=True)
-        assert (told.new, got) == (1, [])
-        ((subject, text),) = told.texts
+        (reported,) = tell_alerts(lake, rules(), WHERE, is_rehearsal=True)
+        assert (reported.new, got) == (1, [])
+        ((subject, text),) = reported.texts
         assert subject == "nightaudit [warning] sweeps: 1 new"
         assert sweep_id(0) in text
         tell_alerts(lake, rules(), WHERE)
@@ -177,25 +177,25 @@ def test_why_a_message_did_not_arrive_is_reported_without_the_address(lake, monk
     address = how.pop("address", None)
     with receiver(**how) as (own, _), caplog.at_level(logging.DEBUG):
         monkeypatch.setenv("ADDRESS_ONE", address or own)
-        (told,) = tell_alerts(lake, rules(), WHERE)
-    assert said in told.failure
+        (reported,) = tell_alerts(lake, rules(), WHERE)
+    assert said in reported.failure
     assert f"'one' could not be notified of 'sweeps': {said}" in caplog.text
-    assert "hidden-part" not in caplog.text + str(told)
+    assert "hidden-part" not in caplog.text + str(reported)
 
 
 def test_an_answer_that_drips_holds_no_other_up(lake, monkeypatch):
     monkeypatch.setattr(ways, "_TIMEOUT_SECONDS", 60)
     with receiver(is_dripping=True) as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
-        (told,) = tell_alerts(lake, rules(), WHERE)
+        (reported,) = tell_alerts(lake, rules(), WHERE)
         # The receiver goes on until it is let go.
-        assert (told.failure, len(got)) == (None, 1)
+        assert (reported.failure, len(got)) == (None, 1)
 
 
 def test_an_address_that_is_not_set_is_reported_by_its_name(lake, monkeypatch):
     monkeypatch.delenv("ADDRESS_ONE", raising=False)
-    (told,) = tell_alerts(lake, rules(), WHERE)
-    assert "ADDRESS_ONE" in told.failure
+    (reported,) = tell_alerts(lake, rules(), WHERE)
+    assert "ADDRESS_ONE" in reported.failure
 
 
 @pytest.mark.parametrize("where", ["no_such_column = 1", "1 = (SELECT count(*) FROM mart.none)"])

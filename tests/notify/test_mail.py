@@ -164,8 +164,8 @@ def test_a_receiver_is_notified_by_mail_as_by_webhook(a_night, tmp_path, monkeyp
     with mailbox() as (server, host):
         monkeypatch.setenv("DESK_MAIL", f"smtp://{host}/?{TO}")
         for _ in range(2):
-            (told,) = tell_alerts(lake, rules, "reports/index.html")
-            assert told.failure is None
+            (reported,) = tell_alerts(lake, rules, "reports/index.html")
+            assert reported.failure is None
     (message,) = server.messages
     assert message["Subject"] == "nightaudit [warning] sweeps: 1 new"
     assert "reports/index.html" in message.get_content()

@@ -22,15 +22,15 @@ def rows(keys):
 
 @given(st.lists(KEYS, max_size=8))
 def test_over_any_nights_each_row_is_reported_when_it_begins_and_when_it_ends(nights):
-    told, open_before = {}, set()
+    reported, open_before = {}, set()
     for keys in nights:
-        found = news(RULE, rows(keys), told)
+        found = news(RULE, rows(keys), reported)
         assert set(found.new) == keys - open_before
         assert set(found.resolved) == open_before - keys
         assert found.still_open == len(keys & open_before)
-        told = {key: words for key, words in told.items() if key not in found.resolved} | found.new
+        reported = {key: words for key, words in reported.items() if key not in found.resolved} | found.new
         open_before = keys
-    assert set(told) == open_before
+    assert set(reported) == open_before
 
 
 def test_fewer_rows_than_the_least_are_no_news_and_end_what_was_reported():

@@ -264,12 +264,12 @@ def _count_rooms(history: History, observed: dict[Key, Row]) -> None:
         known = before.get(room)
         if not known:
             continue
-        told = [
+        reported = [
             (row["last_seen_at"], -row["available_rooms"])
             for row in known
             if row["is_offered"] and row["available_rooms"] is not None and row["available_rooms"] <= PLAUSIBLE_ROOMS
         ]
-        rooms_before = -max(told)[1] if told else None
+        rooms_before = -max(reported)[1] if reported else None
         if (rooms_before is not None and rooms_before != after) or not any(row["is_offered"] for row in known):
             history.stock_changes.append(
                 dict(zip((*CELL, "room_id"), room, strict=True)) | {"before": rooms_before, "after": after}

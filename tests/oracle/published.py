@@ -53,7 +53,7 @@ class Published:
             for row in found.fetchall()
         ]
 
-    def told(self, query: str) -> list[Row]:
+    def reported(self, query: str) -> list[Row]:
         """Return what a query gives, with keys of offers, cells and policies replaced by what they stand for."""
         found = self.rows(query)
         for row in found:

@@ -121,17 +121,22 @@ def _add(sweep: Sweep, record: dict[str, Any]) -> None:
         if property_id in record["asked_again"]:
             continue
         if found.get(property_id):
-            told: tuple[str, int | None] = ("offered", None)
+            reported: tuple[str, int | None] = ("offered", None)
         elif property_id in unread:
-            told = (status, code) if status == "failed" else ("failed", None)
+            reported = (status, code) if status == "failed" else ("failed", None)
         elif property_id in found and status != "failed":
             # It is listed, and nothing of it is on sale.
-            told = ("no_offer", code if status == "no_offer" else None)
+            reported = ("no_offer", code if status == "no_offer" else None)
         else:
-            told = (status, code)
+            reported = (status, code)
         sweep.cells.append(
             common
-            | {"property_id": property_id, "status": told[0], "code": told[1], "offers": found.get(property_id, 0)}
+            | {
+                "property_id": property_id,
+                "status": reported[0],
+                "code": reported[1],
+                "offers": found.get(property_id, 0),
+            }
         )
         if property_id in unread:
             sweep.unread.add((record["search_id"], property_id))
@@ -163,8 +168,8 @@ def _answer(
     listed = (listed or []) if is_multi else [listed] if listed is not None else []
     unread: set[int] = set()
     position = 0
-    for house in listed:
-        property_id = house.get("propertyId")
+    for hotel in listed:
+        property_id = hotel.get("propertyId")
         if property_id is None and is_multi and not len(asked) == len(listed) == 1:
             # Where the properties that it may be of were asked again, it is known there which one it is.
             parts = sweep.nameless.get(record["search_id"], 0) + (not record["asked_again"])
@@ -172,7 +177,7 @@ def _answer(
             continue
         property_id = next(iter(asked)) if property_id is None else int(property_id)
         found.setdefault(property_id, 0)
-        for room in house.get("roomStays") or ():
+        for room in hotel.get("roomStays") or ():
             if not room:
                 unread.add(property_id)
             for product in room.get("products") or ():
@@ -190,7 +195,7 @@ def _answer(
                         | {
                             "offer_no": position,
                             "property_id": property_id,
-                            "currency": house.get("currencyCode"),
+                            "currency": hotel.get("currencyCode"),
                             "room_stay_id": room.get("id"),
                             "room_id": room.get("roomId"),
                             "room_name": room.get("roomName"),

@@ -84,7 +84,7 @@ def _judged(
     compared = len({row["market"] for row in best})
     sides = {True: _markets(best_apart, _is_dearer), False: _markets(best_apart, lambda row: not _is_dearer(row))}
     if compared == 1:
-        apart = [row for row in apart if not _may_be_told_by_another(row, cells, reference_market)]
+        apart = [row for row in apart if not _may_belong_to_another(row, cells, reference_market)]
     blamed: list[Row] = []
     found: list[Row] = []
     for row in apart:
@@ -176,7 +176,7 @@ def _unexplained(row: Row, days: int, rates: Rates) -> float:
     return float(100 * (row["total"] - closest) / closest)
 
 
-def _may_be_told_by_another(row: Row, cells: list[Row], reference_market: str) -> bool:
+def _may_belong_to_another(row: Row, cells: list[Row], reference_market: str) -> bool:
     """Whether a third market was requested later, or in the same sweep without an answer that says all."""
     return any(
         key_of(cell, _STAY) == key_of(row, _STAY)
@@ -191,7 +191,7 @@ def _may_be_told_by_another(row: Row, cells: list[Row], reference_market: str) -
 
 def _finding(row: Row, reference_market: str, compared: int, alike: int) -> Row:
     return (
-        _told(row, compared, alike)
+        _reported(row, compared, alike)
         | {
             "market": row["market"],
             "currency": row["currency"],
@@ -236,7 +236,7 @@ def _finding_of_reference(row: Row, reference_market: str, compared: int, alike:
         assert other is not None
         there = to_cents(row["total"] * other / here)
     return (
-        _told(row, compared, alike)
+        _reported(row, compared, alike)
         | {
             "market": reference_market,
             "currency": row["reference_currency"],
@@ -251,7 +251,7 @@ def _finding_of_reference(row: Row, reference_market: str, compared: int, alike:
     )
 
 
-def _told(row: Row, compared: int, alike: int) -> Row:
+def _reported(row: Row, compared: int, alike: int) -> Row:
     return {name: row[name] for name in _OFFER if name != "room_no"} | {
         "currency_basis": row["currency_basis"],
         "markets_compared": compared,

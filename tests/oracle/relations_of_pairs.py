@@ -293,15 +293,15 @@ def price_against_floor(
 
 def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
     row = price.row
-    told = {
+    reported = {
         name: row[name] for name in ("property_id", "market", "product_type", "check_in", "nights", "party", "price")
     }
-    told |= {name: row[name] for name in PRODUCT} | {"source": source, "match_grade": price.grade}
+    reported |= {name: row[name] for name in PRODUCT} | {"source": source, "match_grade": price.grade}
     nothing = {"floor": None, "price_converted": None, "below_floor": None, "floor_now": None, "offers": 0}
     if row["product_type"] != "Hotel":
-        return told | nothing | {"verdict": "not_hotel"}
+        return reported | nothing | {"verdict": "not_hotel"}
     if not past:
-        return told | nothing | {"verdict": "no_offer"}
+        return reported | nothing | {"verdict": "no_offer"}
     judged_at = max(row["observed_at"], min(offer["valid_from"] for offer in past))
     is_in_force: Callable[[Row], bool] = lambda offer: (  # noqa: E731 - one condition, used twice
         offer["valid_from"] <= judged_at and (offer["valid_to"] is None or offer["valid_to"] > judged_at)
@@ -315,7 +315,7 @@ def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
         and price.may_be_of(offer)
     ]
     if not candidates:
-        return told | nothing | {"verdict": "no_offer"}
+        return reported | nothing | {"verdict": "no_offer"}
     currency = min((offer["currency"] for offer in candidates), key=lambda each: (each != row["currency"], each))
     offers = [offer for offer in candidates if offer["currency"] == currency]
     rooms = row["party"].count("+") + 1
@@ -340,7 +340,7 @@ def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
         verdict = "before_answers"
     else:
         verdict = "breach" if floor - converted > tolerance(floor, TOLERANCE_PCT) else "kept"
-    return told | {
+    return reported | {
         "verdict": verdict,
         "offers": sum(len(floors) for rooms_of_type in then for floors in rooms_of_type),
         "floor": floor,

@@ -263,7 +263,7 @@ def stay_price(offers: pl.DataFrame) -> pl.DataFrame:
             pl.col("premium_pct"),
         ),
     )
-    told = [
+    reported = [
         rows.select(
             "source", "market", "product_type", measure=pl.lit(name) if isinstance(name, str) else name, pct=size
         )
@@ -271,7 +271,7 @@ def stay_price(offers: pl.DataFrame) -> pl.DataFrame:
     ]
     size = pl.col("pct")
     return (
-        pl.concat(told)
+        pl.concat(reported)
         .group_by("measure", "source", "market", "product_type")
         .agg(planned=pl.len(), comparable=size.count(), above=(size > 0).sum(), median_pct=size.median().round(6))
         .select(

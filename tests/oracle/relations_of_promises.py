@@ -50,7 +50,7 @@ def offer_promotion(history: History, kinds: Kinds) -> list[Row]:
             continue
         depth = _depth(row)
         names, promised = _named(kinds, row)
-        told = {name: row[name] for name in (*OFFER, "total", "pre_promo_total", "discount_pct")}
+        reported = {name: row[name] for name in (*OFFER, "total", "pre_promo_total", "discount_pct")}
         free = None
         if depth is not None and depth > 0:
             nights = math.floor(depth / 100 * row["nights"] + 0.5)
@@ -58,7 +58,8 @@ def offer_promotion(history: History, kinds: Kinds) -> list[Row]:
             if 1 <= nights < row["nights"] and abs(depth - 100 * nights / row["nights"]) <= allowed:
                 free = nights
         found.append(
-            told | {"depth_pct": depth, "names_price_promotion": names, "promised_pct": promised, "free_nights": free}
+            reported
+            | {"depth_pct": depth, "names_price_promotion": names, "promised_pct": promised, "free_nights": free}
         )
     return found
 

@@ -79,7 +79,7 @@ OF_HISTORY = {
 @pytest.mark.parametrize("relation", OF_SWEEPS)
 def test_what_sweeps_asked_and_heard_is_what_their_raw_answers_say(relation, sweeps, published):
     rows, query = OF_SWEEPS[relation]
-    found = published.told(query)
+    found = published.reported(query)
     assert found
     assert not difference(rows(sweeps), found)
 
@@ -87,6 +87,6 @@ def test_what_sweeps_asked_and_heard_is_what_their_raw_answers_say(relation, swe
 @pytest.mark.parametrize("relation", OF_HISTORY)
 def test_what_nights_come_to_is_what_their_answers_add_up_to(relation, history, published):
     rows, query = OF_HISTORY[relation]
-    found = published.told(query)
+    found = published.reported(query)
     assert found
     assert not difference(rows(history), found)

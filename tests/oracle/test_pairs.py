@@ -35,7 +35,7 @@ def parity(offers, published, rates):
 
 
 def test_markets_are_compared_in_one_currency_or_at_the_suppliers_own_rate(parity, published):
-    found = published.told(
+    found = published.reported(
         f"""SELECT match_grade, {SAME}, {OFFER}, currency_asked, total, currency_basis, reference_currency,
             reference_total, reference_converted, gap, gap_pct, verdict FROM mart.market_parity"""
     )
@@ -45,7 +45,7 @@ def test_markets_are_compared_in_one_currency_or_at_the_suppliers_own_rate(parit
 
 
 def test_a_score_is_of_pairs_and_of_properties_and_no_basis_is_mixed_with_another(parity, published):
-    found = published.told(
+    found = published.reported(
         """SELECT match_grade, source, product_type, market, currency, currency_basis, win, meet, lose, pairs,
             properties, parity_score, property_score, weighted_parity_score, is_counted, market_score
             FROM report.market_parity WHERE pairs > 0"""
@@ -56,23 +56,23 @@ def test_a_score_is_of_pairs_and_of_properties_and_no_basis_is_mixed_with_anothe
 
 
 def test_the_market_whose_price_deviates_is_named_and_none_where_it_is_not_known(parity, history, rates, published):
-    found = published.told(
+    found = published.reported(
         """SELECT found.source, found.property_id, found.market, found.product_type, found.check_in, found.nights,
             found.party, found.currency, found.room_id, found.board_id, found.policy_key, found.compared_with,
             found.evidence[1].sweep_id AS sweep_id, found.markets_compared, found.markets_apart, found.total,
             found.compared_total, found.compared_answered, found.compared_currency, found.currency_basis, found.amount,
             found.size_pct, found.severity FROM report.market_disparity AS found"""
     )
-    told = relations_of_disparity.market_disparity(
+    reported = relations_of_disparity.market_disparity(
         parity, list(history.cells.values()), nights_made.REFERENCE_MARKET, rates
     )
     assert {row["currency_basis"] for row in found} == {"same", "reference_rate"}
     assert {row["market"] for row in found} > {"GB", "SE"}
-    assert not difference(told, found)
+    assert not difference(reported, found)
 
 
 def test_a_gap_is_the_sum_of_its_parts_and_each_part_what_the_answers_say(parity, offers, rates, published):
-    found = published.told(
+    found = published.reported(
         """SELECT gap.source, offer.seen_sweep_id AS sweep_id, gap.offer_key,
             coalesce(offer.room_stay_id, 0) AS room_no, gap.total, gap.gap, gap.tax_and_fee,
             gap.promotion, gap.fx, gap.residual FROM mart.gap_decomposition AS gap
@@ -86,7 +86,7 @@ def test_a_gap_is_the_sum_of_its_parts_and_each_part_what_the_answers_say(parity
 
 
 def test_a_suppliers_rate_is_held_against_the_reference_rate(offers, rates, published):
-    found = published.told(
+    found = published.reported(
         f"""SELECT {SAME}, {OFFER}, total, base_total, base_converted, markup, markup_pct, reference_rate, supplier_rate
             FROM mart.fx_markup"""
     )
@@ -95,7 +95,7 @@ def test_a_suppliers_rate_is_held_against_the_reference_rate(offers, rates, publ
 
 
 def test_a_price_is_held_against_the_floor_that_was_in_force_when_it_was_seen(lake, history, rates, published):
-    found = published.told(
+    found = published.reported(
         """SELECT source, property_id, market, product_type, check_in, nights, party, price, currency,
             room_id, board_id, policy_key, match_grade, verdict, offers, floor, price_converted, below_floor, floor_now
             FROM mart.price_against_floor"""

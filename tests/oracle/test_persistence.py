@@ -37,15 +37,15 @@ def test_pairs_of_every_grade_have_been_dearer_for_as_many_nights_as_answers_say
 ):
     offers = relations_of_prices.frame(history)
     names = ("source", "sweep_id", "property_id", "product_type", "check_in", "nights", "party", "room_no", "market")
-    told = ("currency_asked", "room_id", "board_id", "policy", "currency", "match_grade", "currency_basis")
+    reported = ("currency_asked", "room_id", "board_id", "policy", "currency", "match_grade", "currency_basis")
     mine = []
     for pair in pairs(offers, nights_made.REFERENCE_MARKET, rates, ranks):
         run = expected.runs_of(kept, pair) or {"snapshots": None, "began_at": None}
         mine.append(
-            {name: pair[name] for name in (*names, *told)}
+            {name: pair[name] for name in (*names, *reported)}
             | {"losing_snapshots": run["snapshots"], "losing_since": run["began_at"]}
         )
-    found = published.told(
+    found = published.reported(
         f"""SELECT match_grade, {SAME}, {OFFER_COLUMNS}, currency_basis, losing_snapshots, losing_since
             FROM mart.market_parity"""
     )
@@ -55,7 +55,7 @@ def test_pairs_of_every_grade_have_been_dearer_for_as_many_nights_as_answers_say
 
 
 def test_times_to_resolve_and_what_else_ended_an_episode_follow_from_the_answers(kept, published):
-    found = published.told(
+    found = published.reported(
         """SELECT source, offer_key, check_in, currency_basis, began_at, last_losing_at, snapshots, ended_at, ended_by,
             is_running, days FROM mart.parity_episode"""
     )
@@ -76,7 +76,7 @@ def test_times_to_resolve_and_what_else_ended_an_episode_follow_from_the_answers
 
 
 def test_times_to_resolve_of_the_cheapest_of_a_group_follow_too(kept, history, published):
-    found = published.told(
+    found = published.reported(
         """SELECT match_grade, source, cell_key, room_no, board_family, currency, market AS of_market, reference_market,
             currency_basis, began_at, snapshots, ended_at, ended_by, days FROM mart.parity_group_episode"""
     )

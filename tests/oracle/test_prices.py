@@ -83,6 +83,6 @@ def offers(history):
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_prices_are_compared_as_the_domain_says(relation, offers, published):
     rows, query = RELATIONS[relation]
-    found = published.told(query)
+    found = published.reported(query)
     assert found
     assert not difference(rows(offers).to_dicts(), found)

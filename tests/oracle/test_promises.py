@@ -48,7 +48,7 @@ OF_PROMOTIONS = {
 @pytest.mark.parametrize("relation", OF_HISTORY)
 def test_what_offers_did_over_time_is_what_the_answers_say(relation, history, published):
     rows, query = OF_HISTORY[relation]
-    found = published.told(f"SELECT source, offer_key, {query}")
+    found = published.reported(f"SELECT source, offer_key, {query}")
     assert found
     assert not difference(rows(history), found)
 
@@ -56,12 +56,12 @@ def test_what_offers_did_over_time_is_what_the_answers_say(relation, history, pu
 @pytest.mark.parametrize("relation", OF_PROMOTIONS)
 def test_a_promotion_is_what_the_prices_and_the_names_say(relation, sweeps, history, published):
     rows, query = OF_PROMOTIONS[relation]
-    found = published.told(f"SELECT source, offer_key, {query}")
+    found = published.reported(f"SELECT source, offer_key, {query}")
     assert found
     assert not difference(rows(history, expected.kinds_of(sweeps)), found)
 
 
 def test_a_policy_is_as_strict_as_the_area_under_its_terms(history, published):
-    found = published.told("SELECT policy_key, nights, strictness FROM mart.policy_strictness")
+    found = published.reported("SELECT policy_key, nights, strictness FROM mart.policy_strictness")
     assert found
     assert not difference(expected.policy_strictness(history), found)

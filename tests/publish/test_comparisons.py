@@ -15,7 +15,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import record_as_they_are
 from pipeline.lake.database import query_published
 from pipeline.lake.relations import relation
-from pipeline.publish.publish import publish, publish_anew
+from pipeline.publish.publish import publish, republish_all
 from pipeline.publish.refresh import refresh
 from pipeline.publish.summaries import SUMMARIES
 
@@ -102,7 +102,7 @@ def test_summaries_of_several_ranges_show_what_was_loaded_since(lake, night, rat
         assert refresh(lake)
     shown = {name: query_published(night, f"FROM {name} ORDER BY ALL").fetchall() for name in SUMMARIES}
     assert shown["report.market_parity"]
-    assert publish_anew(lake, lambda: None) == night
+    assert republish_all(lake, lambda: None) == night
     assert {name: query_published(night, f"FROM {name} ORDER BY ALL").fetchall() for name in SUMMARIES} == shown
     score = "SELECT market_weight FROM report.market_parity WHERE match_grade = 'exact'"
     assert query_published(night, score).fetchall() == [(2.5 if kind == "weights" else 1.0,)]
@@ -138,7 +138,7 @@ def test_what_changes_no_rate_makes_no_comparison_again(lake, tmp_path):
 
 def test_a_file_that_is_built_again_compares_at_the_rates_of_now(lake, night, rates):
     load.load(lake, "rates", rates, started_at(1))
-    assert publish_anew(lake, lambda: None) == night
+    assert republish_all(lake, lambda: None) == night
     assert query_published(night, ASKED).fetchall() == AT_ONE_TO_TWO
 
 

@@ -41,7 +41,7 @@ def suite(room_id=71, **fields):
     } | fields
 
 
-def told(*rooms, **fields):
+def reported(*rooms, **fields):
     return {
         "property": {"propertyId": 1, "propertyName": "Fjord", "currencyCode": "EUR", "roomStays": list(rooms)} | fields
     }
@@ -50,34 +50,37 @@ def told(*rooms, **fields):
 # What each property answers, by the number of the night; all are published together, and none touches another.
 FIRST, SAME, CHANGED, SILENT, EMPTIED, SOLD_OUT, NAMELESS = range(1, 8)
 ANSWERS = {
-    FIRST: {0: [told(suite())]},
-    SAME: {0: [told(suite())], 1: [told(suite()), told(suite())]},
+    FIRST: {0: [reported(suite())]},
+    SAME: {0: [reported(suite())], 1: [reported(suite()), reported(suite())]},
     CHANGED: {
-        0: [told(suite())],
-        1: [told(suite(), propertyName="Fjord Hotel"), told(suite(roomDescription="Larger.", roomAmenities=[SAFE]))],
+        0: [reported(suite())],
+        1: [
+            reported(suite(), propertyName="Fjord Hotel"),
+            reported(suite(roomDescription="Larger.", roomAmenities=[SAFE])),
+        ],
         2: [
-            told(
+            reported(
                 suite(roomDescription="Larger.", images=["https://x.example/2.jpg"], roomAmenities=[SAFE]),
                 propertyName="Fjord Hotel",
             )
         ],
     },
     SILENT: {
-        0: [told(suite())],
+        0: [reported(suite())],
         1: [{"property": {"roomStays": [{"id": 0, "roomId": 71, "products": [product()]}]}}],
-        2: [told(suite(roomDescription=None, images=None, roomAmenities=None), propertyName=None)],
+        2: [reported(suite(roomDescription=None, images=None, roomAmenities=None), propertyName=None)],
     },
-    EMPTIED: {0: [told(suite())], 1: [told(suite(images=[], roomAmenities=[]))]},
+    EMPTIED: {0: [reported(suite())], 1: [reported(suite(images=[], roomAmenities=[]))]},
     SOLD_OUT: {
-        0: [told(suite(71), suite(72))],
+        0: [reported(suite(71), suite(72))],
         1: [{"errors": [{"code": 1023}]}],
-        2: [told(suite(71, products=["nonsense", product()]))],
-        3: [told(suite(71))],
-        4: [told(suite(72)), told(suite(71))],
+        2: [reported(suite(71, products=["nonsense", product()]))],
+        3: [reported(suite(71))],
+        4: [reported(suite(72)), reported(suite(71))],
     },
     NAMELESS: {
-        0: [told(suite(None, roomAmenities=[{"name": "Sauna"}, {"id": 9}, {}]))],
-        1: [told(suite(None, roomAmenities=[{"name": "Sauna"}, {"id": 9}]))],
+        0: [reported(suite(None, roomAmenities=[{"name": "Sauna"}, {"id": 9}, {}]))],
+        1: [reported(suite(None, roomAmenities=[{"name": "Sauna"}, {"id": 9}]))],
     },
 }
 NIGHTS = 5
@@ -234,7 +237,7 @@ def test_a_publication_that_was_stopped_between_two_tables_ends_the_same(copied,
             raise KeyboardInterrupt
         real(*given)
 
-    changed = told(suite(roomDescription="Larger.", roomAmenities=[SAFE], images=[]), propertyName="Fjord Hotel")
+    changed = reported(suite(roomDescription="Larger.", roomAmenities=[SAFE], images=[]), propertyName="Fjord Hotel")
     with monkeypatch.context() as patch:
         patch.setattr(content, "_commit", stop_at_third)
         with pytest.raises(KeyboardInterrupt):
@@ -247,7 +250,7 @@ def test_a_publication_that_was_stopped_between_two_tables_ends_the_same(copied,
 
 
 def test_a_lake_of_before_content_was_kept_can_be_published(lake):
-    publish_night(lake, 0, [(FIRST, told(suite()))])
+    publish_night(lake, 0, [(FIRST, reported(suite()))])
     for name in WORKING_TABLES:
         shutil.rmtree(lake.table_root(name), ignore_errors=True)
     lake.published_file.unlink()
@@ -268,7 +271,7 @@ def test_a_lake_of_before_content_was_kept_can_be_published(lake):
     ],
 )
 def test_content_of_another_shape_is_noted_and_costs_no_offer(lake, field, value, stored):
-    records = [record(0, told(suite(**{field: value})), property_ids=(1,), operation=SINGLE)]
+    records = [record(0, reported(suite(**{field: value})), property_ids=(1,), operation=SINGLE)]
     segment = land(lake, records, SINGLE)
     normalise_segment(lake, "20300101T020000Z-aaaaaa", segment, 4_000_000, {})
     found = tables_of(lake, segment.name)

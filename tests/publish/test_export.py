@@ -169,9 +169,9 @@ def test_a_full_disk_leaves_nothing_behind(lake, tmp_path, monkeypatch, error, i
 def test_the_command_says_what_it_wrote(lake, tmp_path, monkeypatch):
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
     monkeypatch.chdir(tmp_path)
-    told = CliRunner().invoke(app, ["export", "one.duckdb", "--property", "1", "--from", "2030-01-02"])
-    assert told.exit_code == 0, told.output
-    assert "to one.duckdb (" in told.output
+    reported = CliRunner().invoke(app, ["export", "one.duckdb", "--property", "1", "--from", "2030-01-02"])
+    assert reported.exit_code == 0, reported.output
+    assert "to one.duckdb (" in reported.output
     refused = CliRunner().invoke(app, ["export", "two.duckdb", "--market", "XX"])
     assert isinstance(refused.exception, InputError)
     assert CliRunner().invoke(app, ["export", "two.duckdb", "--to", "tomorrow"]).exit_code == 2

@@ -67,8 +67,8 @@ def seen_of(night):
         key = ("multi" if cell["operation"] == "multi" else "detail", cell["property_id"], cell["check_in"])
         asked.add(key)
         # A part that names no property can only be of one without offers.
-        of_nobody = set() if cell["status"] == "offered" else {(cell["search_id"], None)}
-        is_read = not unread & {(cell["search_id"], cell["property_id"]), *of_nobody}
+        of_no_property = set() if cell["status"] == "offered" else {(cell["search_id"], None)}
+        is_read = not unread & {(cell["search_id"], cell["property_id"]), *of_no_property}
         if cell["status"] in ANSWERED and is_read:
             whole.add(key)
     for offer in sorted(

@@ -14,7 +14,7 @@ from pipeline.domain.tables import STATE_TABLES
 from pipeline.lake import Lake
 from pipeline.lake.checksums import record_as_they_are
 from pipeline.lake.database import query_published
-from pipeline.publish.publish import publish, publish_anew
+from pipeline.publish.publish import publish, republish_all
 
 pytestmark = pytest.mark.slow
 
@@ -135,7 +135,7 @@ def test_parity_rebuilt_is_what_the_nights_left(lake):
     assert before["state.parity_closed"]
     assert before["state.parity_group_open"]
     assert before["state.floor_move"]
-    file = publish_anew(lake, lambda: None)
+    file = republish_all(lake, lambda: None)
     assert {name: query_published(file, f"FROM {name} ORDER BY ALL").fetchall() for name in names} == before
 
 

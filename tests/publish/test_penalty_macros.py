@@ -161,5 +161,5 @@ def test_each_awkward_policy_costs_what_was_decided_in_sql_and_in_python(golden,
         Penalty(**(penalty | {"amount": Decimal(str(penalty["amount"]))} if "amount" in penalty else penalty))
         for penalty in penalties
     ]
-    told = steps(held, Decimal(200), 2, CHECK_IN)
-    assert [(step.from_at, step.cost.amount, step.cost.rule, step.cost.penalty_no) for step in told] == wanted
+    reported = steps(held, Decimal(200), 2, CHECK_IN)
+    assert [(step.from_at, step.cost.amount, step.cost.rule, step.cost.penalty_no) for step in reported] == wanted

@@ -108,9 +108,9 @@ def test_an_older_sweep_does_not_overtake_one_whose_publication_has_begun(lake, 
         patch.setattr(publishing, "enter", stop)
         with pytest.raises(KeyboardInterrupt):
             publish(lake, begun, started_at(3))
-    with pytest.raises(InputError, match="publishing the later sweep") as told:
+    with pytest.raises(InputError, match="publishing the later sweep") as reported:
         publish(lake, older, started_at(3))
-    assert f"nightaudit publish {begun}" in told.value.hint
+    assert f"nightaudit publish {begun}" in reported.value.hint
     assert digest(published.file) == before
     assert publish(lake, begun, started_at(3)).is_new
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from pipeline.cli.commands import app
 from pipeline.domain.errors import CorruptObject, InputError, LakeError
 from pipeline.lake import Lake
-from pipeline.lake.database import lies_elsewhere
+from pipeline.lake.database import has_moved
 from pipeline.publish import publish
 from pipeline.publish.pull import LakeFolder, pull
 
@@ -78,7 +78,7 @@ def test_what_was_pulled_is_all_that_is_published_and_needs_no_lake(home, lake, 
     finally:
         (home / "away").rename(home / "the team's lake")
     assert found == expected
-    assert not lies_elsewhere(made.file)
+    assert not has_moved(made.file)
 
 
 def test_pulling_again_copies_only_new_files_and_keeps_those_of_current_readers(home, tmp_path):
@@ -157,9 +157,9 @@ def test_a_folder_with_something_else_in_it_is_not_written_to(lake, tmp_path):
 def test_the_command_says_what_it_copied_and_queries_read_the_folder(lake, tmp_path, monkeypatch):
     laptop = tmp_path / "laptop"
     monkeypatch.chdir(tmp_path)
-    told = CliRunner().invoke(app, ["pull", str(lake.root), str(laptop)])
-    assert told.exit_code == 0, told.output
-    assert f"duckdb -readonly {laptop}/published/nightaudit.duckdb" in told.output
+    reported = CliRunner().invoke(app, ["pull", str(lake.root), str(laptop)])
+    assert reported.exit_code == 0, reported.output
+    assert f"duckdb -readonly {laptop}/published/nightaudit.duckdb" in reported.output
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(laptop))
     asked = CliRunner().invoke(app, ["query", "SELECT count(*) AS offers FROM lake.offer", "--format", "csv"])
     assert asked.output == "offers\n4\n", asked.output

@@ -16,7 +16,7 @@ from pipeline.domain.tables import OFFER
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.process import range_pool
-from pipeline.publish import night_build, publish, publish_anew
+from pipeline.publish import night_build, publish, republish_all
 from pipeline.publish.range_files import files_read
 from pipeline.publish.range_work import find_in_range
 from pipeline.publish.state import FILED_STEPS
@@ -57,7 +57,7 @@ def test_many_ranges_give_what_one_range_gives(home, monkeypatch):
     monkeypatch.setattr(range_pool.os, "cpu_count", lambda: 1)
     expected = contents(lake)
     assert ranges_of(lake) == 1
-    assert publish_anew(lake, lambda: None, most_offers=2500)
+    assert republish_all(lake, lambda: None, most_offers=2500)
     assert ranges_of(lake) > 1
     found = contents(lake)
     assert found.keys() == expected.keys()
@@ -71,7 +71,7 @@ def test_a_range_needs_no_other_property_s_state_and_no_offers_of_earlier_nights
     expected = contents(lake)
     machine = AnotherMachine(lake, files_read)
     monkeypatch.setattr(range_pool, "open_pool", lambda *_: machine)
-    publish_anew(lake, lambda: None, most_offers=2500)
+    republish_all(lake, lambda: None, most_offers=2500)
     assert contents(lake) == expected
     assert len(machine.tasks) > 9
     for (jobs, *_), given in machine.tasks:
@@ -100,7 +100,7 @@ def test_ranges_that_do_not_fit_into_memory_together_are_worked_out_one_by_one(h
     monkeypatch.setattr(night_build, "find_in_range", find)
     monkeypatch.setattr(range_pool.os, "cpu_count", lambda: 1)
     monkeypatch.setattr(range_pool, "open_pool", lambda *_: AnotherMachine(lake, files_read))
-    publish_anew(lake, lambda: None, most_offers=2500)
+    republish_all(lake, lambda: None, most_offers=2500)
     assert any(len(parts) > 1 for parts in joined)
     assert contents(lake) == expected
 
@@ -113,10 +113,10 @@ def test_no_two_rows_of_a_state_file_tie(home):
         for file in files:
             if file.name.startswith(f"{step.name}-"):
                 written.add(step.name)
-                rows, told_apart = duckdb.execute(
+                rows, distinct_rows = duckdb.execute(
                     f"SELECT count(*), count(DISTINCT row({step.order})) FROM read_parquet('{file}')"  # noqa: S608 - our own names
                 ).fetchone()
-                assert rows == told_apart, file
+                assert rows == distinct_rows, file
     assert {"offer_open", "offer_closed", "cell", "parity_open", "parity_group_open"} <= written
 
 
@@ -135,7 +135,7 @@ def test_a_part_without_a_property_leaves_the_same_cells_in_doubt_whatever_the_r
     expected = contents(lake)
     with open_published(lake.published_file) as session:
         assert session.execute("SELECT property_id FROM state.cell WHERE NOT is_whole").fetchall() == [(2,)]
-    assert publish_anew(lake, lambda: None, most_offers=1)
+    assert republish_all(lake, lambda: None, most_offers=1)
     assert ranges_of(lake) > 2
     assert contents(lake) == expected
 
@@ -143,7 +143,7 @@ def test_a_part_without_a_property_leaves_the_same_cells_in_doubt_whatever_the_r
 def test_a_state_file_that_is_missing_is_noticed_and_the_file_is_built_from_the_tables(home, tmp_path, caplog):
     shutil.copytree(home / "lake", tmp_path / "lake")
     lake = Lake(str(tmp_path / "lake"))
-    publish_anew(lake, lambda: None)
+    republish_all(lake, lambda: None)
     expected = contents(lake)
     next((tmp_path / "lake" / "state").glob("*/*/offer_closed-*.parquet")).write_bytes(b"PAR1")
     for folder in sorted((tmp_path / "lake" / "state").iterdir()):

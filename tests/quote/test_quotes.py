@@ -72,7 +72,7 @@ def entries(night):
 
 
 @pytest.mark.parametrize(
-    ("changed", "error", "told"),
+    ("changed", "error", "reported"),
     [
         ({"quote_cap": 0}, NothingSent, "Quotes are switched off"),
         ({"quote_cap": 4}, NothingSent, "exceeds the cap of 4"),
@@ -83,9 +83,9 @@ def entries(night):
         ({"property_ids": (1,)}, NothingSent, "No published offer can be quoted"),
     ],
 )
-def test_nothing_is_asked_unless_it_is_wholly_meant(unquoted, changed, error, told):
+def test_nothing_is_asked_unless_it_is_wholly_meant(unquoted, changed, error, reported):
     before = unquoted.served("quote")
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=reported):
         ask(unquoted, **changed)
     assert unquoted.served("quote") == before
     assert entries(unquoted) == []
@@ -207,12 +207,12 @@ def test_list_detail_and_quote_of_an_offer_stand_side_by_side(quoted_night):
 
 
 def test_one_offer_key_leads_through_list_detail_and_quote(quoted_night):
-    told = (
+    reported = (
         "SELECT offer_key, source AS told_by, total FROM mart.offer_latest UNION ALL "
         "SELECT offer_key, 'quote', quote_total FROM mart.quote_check"
     )
     ways = defaultdict(list)
-    for key, told_by, total in query_published(quoted_night.lake.published_file, told).fetchall():
+    for key, told_by, total in query_published(quoted_night.lake.published_file, reported).fetchall():
         ways[key].append((told_by, total))
     both = [way for way in ways.values() if {"multi", "detail"} <= {told_by for told_by, _ in way}]
     assert any({told_by for told_by, _ in way} == {"multi", "detail", "quote"} for way in both)

@@ -13,7 +13,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
-from pipeline.publish import publish, publish_anew
+from pipeline.publish import publish, republish_all
 from pipeline.publish.refresh import refresh
 from pipeline.replay.case_notes import case_row, flags_of_cases, open_cases, say_of_case
 
@@ -59,7 +59,7 @@ def test_a_case_gathers_its_flags_and_keeps_its_id_and_what_was_said_of_it(lake)
     refresh(lake)
     said = case_row(lake, case["case_id"])
     assert (said["status"], said["owner"], said["note"]) == ("acknowledged", "Ada", "called again")
-    publish_anew(lake, lambda: None)
+    republish_all(lake, lambda: None)
     assert case_row(lake, case["case_id"]) == said
     assert flags_of_cases(lake, [case["case_id"], "b-1"]) == [case["evidence"][0]["flag_id"], "b-1"]
 
@@ -81,7 +81,7 @@ def test_a_muted_case_is_muted_up_to_its_day(lake, until, status):
     refresh(lake)
     said = case_row(lake, case["case_id"])
     assert (said["status"], said["muted_until"]) == (status, until)
-    publish_anew(lake, lambda: None)
+    republish_all(lake, lambda: None)
     assert case_row(lake, case["case_id"]) == said
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from raw_answers import STARTED, SWEEP, answer, house, land, product, record, room
+from raw_answers import STARTED, SWEEP, answer, hotel, land, product, record, room
 
 from pipeline.cli import main
 from pipeline.domain.search import Operation
@@ -31,22 +31,22 @@ def found(lake):
     return run
 
 
-def told(findings, *kinds):
+def reported(findings, *kinds):
     return [(each.kind, each.path, each.detail, each.occurrences) for each in findings if each.kind in kinds]
 
 
 def test_an_answer_as_the_document_has_it_only_tells_what_is_missing(found):
-    findings = found(answer(house(1)))
+    findings = found(answer(hotel(1)))
     assert {each.kind for each in findings} == {"missing_field"}
-    assert told(findings, "missing_field") == [
+    assert reported(findings, "missing_field") == [
         ("missing_field", "properties[].roomStays[].products[].cancelPenalties[].penaltyNights", "missing or null", 1)
     ]
     assert findings[0].share == 0.5
 
 
 def test_unknown_fields_are_counted_with_an_example(found):
-    findings = found(answer(house(1)), answer(house(1, rooms=[room([product(bonus=1), product(bonus=2)])]), page=1))
-    assert told(findings, "unknown_field") == [
+    findings = found(answer(hotel(1)), answer(hotel(1, rooms=[room([product(bonus=1), product(bonus=2)])]), page=1))
+    assert reported(findings, "unknown_field") == [
         ("unknown_field", "page", "integer", 1),
         ("unknown_field", "properties[].roomStays[].products[].bonus", "integer", 2),
     ]
@@ -58,7 +58,7 @@ def test_of_very_many_new_values_a_thousand_are_named_and_all_are_counted(found)
     promotions = [{"promoType": f"invented {n}"} for n in range(5_000)]
     findings = [
         each
-        for each in found(answer(house(1, rooms=[room([product(promotions=promotions)])])))
+        for each in found(answer(hotel(1, rooms=[room([product(promotions=promotions)])])))
         if each.kind == "new_value"
     ]
     assert len(findings) == 1_001
@@ -69,7 +69,7 @@ def test_of_very_many_new_values_a_thousand_are_named_and_all_are_counted(found)
 def test_the_command_prints_a_few_of_very_many_and_counts_the_others(found, lake, monkeypatch, capsys):
     promotions = [{"promoType": f"invented {n}"} for n in range(5_000)]
     names = {f"name{n}": n for n in range(2_000)}
-    found(answer(house(1, rooms=[room([product(promotions=promotions, boardBasis={"id": 987654}, **names)])])))
+    found(answer(hotel(1, rooms=[room([product(promotions=promotions, boardBasis={"id": 987654}, **names)])])))
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
     monkeypatch.setattr(sys, "argv", ["nightaudit", "drift"])
     with pytest.raises(SystemExit):
@@ -85,7 +85,7 @@ def test_the_command_prints_a_few_of_very_many_and_counts_the_others(found, lake
 
 def test_changed_types_are_reported_with_both_kinds(found):
     changed = product(productId="900", charges={"total": "100.50"}, promotions={}, boardBasis=[])
-    findings = found(answer(house(1, rooms=[room([changed])], currencyCode=7)))
+    findings = found(answer(hotel(1, rooms=[room([changed])], currencyCode=7)))
     assert {(each.path.rpartition(".")[2], each.detail) for each in findings if each.kind == "changed_type"} == {
         ("productId", "text instead of integer"),
         ("total", "text instead of number"),
@@ -99,7 +99,7 @@ def test_a_date_without_an_offset_is_a_changed_type(found):
     penalty = {"penaltyStartDate": "2030-01-01T00:00:00", "penaltyEndDate": "2030-02-01T00:00:00+01:00"}
     body = {"property": {"propertyId": 1, "roomStays": [room([product(cancelPenalties=[penalty])], images=[3])]}}
     findings = found(body, operation=SINGLE)
-    assert told(findings, "changed_type") == [
+    assert reported(findings, "changed_type") == [
         ("changed_type", "property.roomStays[].images[]", "integer instead of text", 1),
         (
             "changed_type",
@@ -113,9 +113,9 @@ def test_a_date_without_an_offset_is_a_changed_type(found):
 def test_new_values_of_enumerations_are_reported(found):
     new = product(boardBasis={"id": 999}, promotions=[{"promoType": "Lottery"}, {"promoType": "FREE_NIGHT"}])
     findings = found(
-        answer(house(1, rooms=[room([new], rateType="RACK")]), errors=[{"code": 1999}, {"errorCode": 1023}])
+        answer(hotel(1, rooms=[room([new], rateType="RACK")]), errors=[{"code": 1999}, {"errorCode": 1023}])
     )
-    assert {(path.rpartition(".")[2], detail) for _, path, detail, _ in told(findings, "new_value")} == {
+    assert {(path.rpartition(".")[2], detail) for _, path, detail, _ in reported(findings, "new_value")} == {
         ("id", "999"),
         ("promoType", "Lottery"),
         ("rateType", "RACK"),
@@ -124,8 +124,8 @@ def test_new_values_of_enumerations_are_reported(found):
 
 
 def test_what_is_no_json_is_counted_and_costs_nothing_else(found):
-    findings = found(b"{", b"[1]", answer(house(1)))
-    assert told(findings, "unreadable", "changed_type") == [
+    findings = found(b"{", b"[1]", answer(hotel(1)))
+    assert reported(findings, "unreadable", "changed_type") == [
         ("unreadable", "$", "DecodeError", 1),
         ("changed_type", "$", "array instead of object", 1),
     ]
@@ -139,7 +139,7 @@ def test_errors_of_servers_in_between_say_nothing_about_the_document(found):
 def test_a_server_error_of_the_service_is_held_against_the_document_too(found):
     body = {"errors": [{"errorCode": 500, "errorDescription": 7, "trace": "x"}]}
     findings = found(body, http_status=500, failure="server_error")
-    assert told(findings, "unknown_field", "changed_type") == [
+    assert reported(findings, "unknown_field", "changed_type") == [
         ("changed_type", "errors[].errorDescription", "integer instead of text", 1),
         ("unknown_field", "errors[].trace", "text", 1),
     ]
@@ -150,14 +150,14 @@ def test_any_number_of_unknown_names_and_shapes_is_counted_in_bounded_memory(fou
 
     monkeypatch.setattr(drift, "_MOST_UNKNOWN", 5)
     monkeypatch.setattr(drift, "_MOST_SHAPES", 3)
-    findings = found(*(answer(house(1, **{f"x{number}": 1})) for number in range(20)))
-    unknown = told(findings, "unknown_field")
+    findings = found(*(answer(hotel(1, **{f"x{number}": 1})) for number in range(20)))
+    unknown = reported(findings, "unknown_field")
     assert len(unknown) == 6
     assert sum(row[3] for row in unknown) == 20
 
 
 def test_the_command_prints_each_deviation_completely_on_a_narrow_terminal(lake, found, monkeypatch, capsys):
-    found(answer(house(1), page=1))
+    found(answer(hotel(1), page=1))
     for form, expected in (("table", "unknown_field"), ("json", '"path": "page"')):
         monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
         monkeypatch.setenv("COLUMNS", "200")

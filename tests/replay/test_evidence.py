@@ -9,7 +9,7 @@ import sys
 from decimal import Decimal
 
 import pytest
-from raw_answers import STARTED, SWEEP, answer, house, land, record, room
+from raw_answers import STARTED, SWEEP, answer, hotel, land, record, room
 
 from pipeline.cli import main
 from pipeline.domain.errors import CorruptObject, InputError, UnknownSweep
@@ -22,7 +22,7 @@ from pipeline.quote import ledger
 from pipeline.quote.sample import ChosenOffer, ChosenRoom
 
 ADDRESS = f"raw/{SWEEP}/multi-GB-000000.parquet#0"
-BODY = answer(house(1, rooms=[room(roomName="[red]Sweet\x1b[31m")]))
+BODY = answer(hotel(1, rooms=[room(roomName="[red]Sweet\x1b[31m")]))
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_body_that_is_not_the_loaded_one_is_refused(lake, landed):
 
 @pytest.mark.usefixtures("landed")
 @pytest.mark.parametrize(
-    ("address", "error", "told"),
+    ("address", "error", "reported"),
     [
         ("nonsense", InputError, "not a raw address"),
         (f"raw/{SWEEP}/multi-GB-000000.parquet", InputError, "not a raw address"),
@@ -106,8 +106,8 @@ def test_a_body_that_is_not_the_loaded_one_is_refused(lake, landed):
         ("raw/20200101T000000Z-ffffff/multi-GB-000000.parquet#0", UnknownSweep, "holds no sweep"),
     ],
 )  # fmt: skip
-def test_a_wrong_address_is_reported_and_ends_with_exit_code_2(lake, address, error, told):
-    with pytest.raises(error, match=told) as raised:
+def test_a_wrong_address_is_reported_and_ends_with_exit_code_2(lake, address, error, reported):
+    with pytest.raises(error, match=reported) as raised:
         evidence_at(lake, address)
     assert raised.value.exit_code == 2
 

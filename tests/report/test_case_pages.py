@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from nights import finish, sweep_id
 from nights import started_at as night_at
-from raw_answers import MAX_BODY, answer, house, land, product, record, room
+from raw_answers import MAX_BODY, answer, hotel, land, product, record, room
 
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import OFFER
@@ -34,12 +34,12 @@ HOSTILE = '</code><script>alert("1")</script>\u202e' + "x" * 5_000
 CHARGES = {"minSellablePrice": 80, "prePromoTotal": 120.25, "discountPercentage": 0}
 LIST = answer(
     *(
-        house(key, [room([product(charges=CHARGES | {"total": total}, promotions=[])], roomName=HOSTILE)])
+        hotel(key, [room([product(charges=CHARGES | {"total": total}, promotions=[])], roomName=HOSTILE)])
         for key, total in ((1, 120.25), (2, 120.25))
     )
 )
 DETAIL = {
-    "property": house(1, [room([product(charges=CHARGES | {"total": 131.005}, promotions=[])], roomName=HOSTILE)])
+    "property": hotel(1, [room([product(charges=CHARGES | {"total": 131.005}, promotions=[])], roomName=HOSTILE)])
 }
 
 
@@ -168,7 +168,7 @@ def test_raw_answers_that_are_not_kept_are_said_to_be_gone_and_the_numbers_stay(
 
 def test_a_raw_answer_that_is_not_the_one_that_was_loaded_is_not_shown(lake):
     (shard,) = (lake.root / "raw" / sweep_id(0)).glob("single-*.parquet")
-    other = record(1, {"property": house(1)}, (1,), Operation.SINGLE, started_at=night_at(0), ended_at=night_at(0))
+    other = record(1, {"property": hotel(1)}, (1,), Operation.SINGLE, started_at=night_at(0), ended_at=night_at(0))
     shard.unlink()
     land(lake, [other], Operation.SINGLE, sweep_id(0))
     page = page_of(lake, "list_detail_mismatch")
@@ -232,8 +232,8 @@ def test_an_alert_leads_from_each_finding_to_the_page_of_its_case(lake):
         }
     )
     pages = written_case_pages(lake)
-    for told in tell_alerts(lake, rules, "the digest", case_pages=pages, is_rehearsal=True):
-        ((_, text),) = told.texts
+    for reported in tell_alerts(lake, rules, "the digest", case_pages=pages, is_rehearsal=True):
+        ((_, text),) = reported.texts
         _, finding, page, where = ["", *text.splitlines()]
         assert finding.startswith("- property ")
         assert page.strip() in pages.values()

@@ -50,10 +50,10 @@ def dearer_and_cheaper(once_a_run):
 def test_the_headline_of_the_parity_page_is_the_sum_of_its_tiles(dearer_and_cheaper):
     (page,) = write_reports(dearer_and_cheaper, ["parity"])
     assert page.title == "75.0% of the offers are no dearer than in the reference market GB"
-    told = json.loads(page.file.with_name("parity.json").read_text())
-    tiles = {tile["label"].split(":")[0]: tile["value"] for tile in told["tiles"]}
+    reported = json.loads(page.file.with_name("parity.json").read_text())
+    tiles = {tile["label"].split(":")[0]: tile["value"] for tile in reported["tiles"]}
     assert tiles == {"like-for-like pairs": "4", "win": "1", "meet": "2", "lose": "1", "findings": "2"}
-    titles = {section["name"]: section["title"] for section in told["sections"]}
+    titles = {section["name"]: section["title"] for section in reported["sections"]}
     assert titles["persistence"] == "1 offer is currently dearer than in the reference market"
     assert titles["calendar"] == "A market is dearer on 1 of 4 check-ins (counted by property)"
     assert titles["headroom_calendar"] == "A floor is at or above its total on 1 of 4 check-ins (counted by property)"
@@ -165,9 +165,9 @@ def test_the_largest_move_may_be_of_an_offer_without_a_currency(tmp_path):
         load_night(made, number, cell=[cell | {"offers": 1}], offer=[OFFER | cell | {"currency": None, "total": total}])
         publish(made, sweep_id(number), started_at(number))
     (page,) = write_reports(made, ["digest"])
-    told = page.file.with_name("digest.json").read_text()
-    assert "The largest move: +30.0%, to 130.00 (currency not stated) (property 1, GB" in told
-    assert "None" not in told
+    reported = page.file.with_name("digest.json").read_text()
+    assert "The largest move: +30.0%, to 130.00 (currency not stated) (property 1, GB" in reported
+    assert "None" not in reported
 
 
 @pytest.mark.slow

@@ -92,11 +92,11 @@ def test_what_a_supplier_sent_is_text_in_pages_and_in_spreadsheets(two_nights):
 
 
 def test_the_digest_says_that_another_market_is_the_reference_from_now_on(two_nights, nights_of_two_markets):
-    told = "From this night on, markets are compared with DE"
+    reported = "From this night on, markets are compared with DE"
     (changed,) = write_reports(nights_of_two_markets, ["digest"])
-    assert told in changed.file.read_text()
+    assert reported in changed.file.read_text()
     (kept,) = write_reports(two_nights, ["digest"])
-    assert told not in kept.file.read_text()
+    assert reported not in kept.file.read_text()
 
 
 @pytest.mark.parametrize(
@@ -290,8 +290,8 @@ def test_a_limited_report_leaves_out_what_it_cannot_limit(two_nights):
 
 def test_the_titles_of_limited_reports_are_limited_too(two_nights):
     titles = {
-        house: [written.title for written in write_reports(two_nights, ["digest"], Scope(property_id=house))]
-        for house in (1, 3)
+        hotel: [written.title for written in write_reports(two_nights, ["digest"], Scope(property_id=hotel))]
+        for hotel in (1, 3)
     }
     assert titles == {
         1: ["Property 1: 0 problems open, 0 new; 1 price changed"],

@@ -40,28 +40,28 @@ def multi(a_world, **changes):
     ids = a_world.property_ids()
     found = {}
     for start in range(0, len(ids), 100):
-        for house in ask(a_world, "multi", ids[start : start + 100], **changes).get("properties", ()):
-            found[house.get("propertyId")] = house
+        for hotel in ask(a_world, "multi", ids[start : start + 100], **changes).get("properties", ()):
+            found[hotel.get("propertyId")] = hotel
     return found
 
 
-def products(houses):
+def products(hotels):
     """Yield (property id, room id, board id, place in the room) and the product."""
-    for identifier, house in houses.items():
-        for room in house["roomStays"] or ():
+    for identifier, hotel in hotels.items():
+        for room in hotel["roomStays"] or ():
             for place, product in enumerate(room["products"]):
                 yield (identifier, room["roomId"], product["boardBasis"]["id"], place), product
 
 
-def totals(houses):
-    return {key: product["charges"]["total"] for key, product in products(houses)}
+def totals(hotels):
+    return {key: product["charges"]["total"] for key, product in products(hotels)}
 
 
 def all_products(form):
     """Return every product of a multi answer, whatever fields its houses and rooms lack."""
     return [
         product
-        for house in form["properties"]
-        for room in house.get("roomStays") or ()
+        for hotel in form["properties"]
+        for room in hotel.get("roomStays") or ()
         for product in room.get("products") or ()
     ]

@@ -21,12 +21,12 @@ def detail(a_world, identifier, **changes):
 def test_a_multi_answer_holds_the_cheapest_products_of_the_detail_answer():
     a_world = world(properties=100)
     compared = 0
-    for identifier, house in multi(a_world).items():
-        if not house["roomStays"]:
+    for identifier, hotel in multi(a_world).items():
+        if not hotel["roomStays"]:
             continue
         rooms = {room["roomId"]: room for room in detail(a_world, identifier)["roomStays"]}
-        assert rooms.keys() == {room["roomId"] for room in house["roomStays"]}
-        for room in house["roomStays"]:
+        assert rooms.keys() == {room["roomId"] for room in hotel["roomStays"]}
+        for room in hotel["roomStays"]:
             other = rooms[room["roomId"]]
             assert other["availableRooms"] == room["availableRooms"]
             cheapest = {}
@@ -88,20 +88,20 @@ def test_unstable_product_ids_change_with_the_search_and_are_quoted_on_their_nig
 
 def test_a_product_of_another_property_is_answered_like_one_that_is_gone():
     a_world = world()
-    houses = multi(a_world)
-    (first, *_), product = next(products(houses))
-    other = next(identifier for identifier, house in houses.items() if identifier != first and house["roomStays"])
+    hotels = multi(a_world)
+    (first, *_), product = next(products(hotels))
+    other = next(identifier for identifier, hotel in hotels.items() if identifier != first and hotel["roomStays"])
     assert ask(a_world, "quote", [other], product_ids=(product["productId"],))["errors"][0]["code"] == 1023
 
 
 def test_a_quote_of_rooms_of_different_types_is_refused_with_1026():
     a_world = world()
-    house = next(
-        (identifier, house)
-        for identifier, house in multi(a_world, parties=(TWO, TWO)).items()
-        if len({room["roomId"] for room in house["roomStays"] or ()}) > 1
+    hotel = next(
+        (identifier, hotel)
+        for identifier, hotel in multi(a_world, parties=(TWO, TWO)).items()
+        if len({room["roomId"] for room in hotel["roomStays"] or ()}) > 1
     )
-    identifier, rooms = house[0], house[1]["roomStays"]
+    identifier, rooms = hotel[0], hotel[1]["roomStays"]
     ids = {room["roomId"]: room["products"][0]["productId"] for room in rooms}
     first, second = list(ids.values())[:2]
     form = ask(a_world, "quote", [identifier], product_ids=(first, second), parties=(TWO, TWO))
@@ -114,8 +114,8 @@ def test_detail_penalties_have_dates_with_offset_and_amounts_that_follow_the_rul
     forms = set()
     checked = 0
     for identifier in (a_world := world()).property_ids()[:150]:
-        house = detail(a_world, identifier, check_in=date(2030, 6, 10), nights=4)
-        for room in (house or {}).get("roomStays", ()):
+        hotel = detail(a_world, identifier, check_in=date(2030, 6, 10), nights=4)
+        for room in (hotel or {}).get("roomStays", ()):
             for product in room["products"]:
                 for penalty in product["cancelPenalties"]:
                     end = penalty["penaltyEndDate"]
@@ -137,8 +137,8 @@ def test_fees_are_broken_down_and_included_charges_are_a_part_of_the_total():
     names = set()
     with_extras = checked = 0
     for identifier in (a_world := world()).property_ids()[:150]:
-        house = detail(a_world, identifier, parties=(Guests(2, (4,)),))
-        for room in (house or {}).get("roomStays", ()):
+        hotel = detail(a_world, identifier, parties=(Guests(2, (4,)),))
+        for room in (hotel or {}).get("roomStays", ()):
             for product in room["products"]:
                 charges = product["charges"]
                 details = charges["excludedChargeDetails"]
@@ -167,12 +167,12 @@ def fields(form, path=""):
 def test_every_documented_field_occurs_and_every_one_is_null_somewhere():
     a_world = world(properties=3000, missing_share=0.05)
     seen = {"multi": set(), "single": set()}
-    for house in multi(a_world, parties=(Guests(2, (4,)),)).values():
-        seen["multi"] |= set(fields(house))
+    for hotel in multi(a_world, parties=(Guests(2, (4,)),)).values():
+        seen["multi"] |= set(fields(hotel))
     chosen = a_world.property_ids()[:3000]
     for identifier in chosen:
-        if (house := detail(a_world, identifier, parties=(Guests(2, (4,)),))) is not None:
-            seen["single"] |= set(fields(house))
+        if (hotel := detail(a_world, identifier, parties=(Guests(2, (4,)),))) is not None:
+            seen["single"] |= set(fields(hotel))
     for operation, found in seen.items():
         assert {path for path, _ in found} == set(PATHS[operation])
         lacking = set(PATHS[operation]) - {path for path, is_null in found if is_null}
@@ -196,7 +196,7 @@ def test_every_documented_field_of_a_quote_occurs_and_every_one_is_null_somewher
 def test_nothing_is_null_where_nulls_are_switched_off():
     a_world = world(missing_share=0.3, nulls=False)
     party = (Guests(2, (4,)),)
-    assert not [path for house in multi(a_world, parties=party).values() for path, is_null in fields(house) if is_null]
+    assert not [path for hotel in multi(a_world, parties=party).values() for path, is_null in fields(hotel) if is_null]
     for identifier in a_world.property_ids()[:100]:
         form = ask(a_world, "single", [identifier], parties=party)
         assert not [path for path, is_null in fields(form) if is_null]

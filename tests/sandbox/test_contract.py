@@ -95,11 +95,11 @@ def sold_product(sandbox, token, property_ids):
     headers = {"Authorization": f"Bearer {token}"}
     answer = httpx.post(f"{sandbox.base_url}/v1/property/multi", json=request, headers=headers, trust_env=False)
     return next(
-        (house["propertyId"], product["productId"])
-        for house in answer.json()["properties"]
-        for room in house.get("roomStays") or ()
+        (hotel["propertyId"], product["productId"])
+        for hotel in answer.json()["properties"]
+        for room in hotel.get("roomStays") or ()
         for product in room.get("products") or ()
-        if house.get("propertyId") and (product.get("productId") or 2**60) < 2**53
+        if hotel.get("propertyId") and (product.get("productId") or 2**60) < 2**53
     )
 
 

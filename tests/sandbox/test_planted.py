@@ -32,13 +32,13 @@ def listed(a_world, *kinds, market="SE", product_type="Hotel", month=CHECK_IN.mo
     }
 
 
-def found(houses, shows):
+def found(hotels, shows):
     """Return the properties with at least one product that shows the sign."""
-    return {key[0] for key, product in products(houses) if shows(product, product["charges"])}
+    return {key[0] for key, product in products(hotels) if shows(product, product["charges"])}
 
 
-def offered(houses, properties):
-    return {identifier for identifier in properties if identifier in houses and houses[identifier]["roomStays"]}
+def offered(hotels, properties):
+    return {identifier for identifier in properties if identifier in hotels and hotels[identifier]["roomStays"]}
 
 
 def names_a_discount(product):
@@ -101,8 +101,8 @@ def test_an_inflated_reference_is_never_charged_and_never_ends(a_world):
 
 def prices_of(a_world, identifier, market, check_in):
     form = ask(a_world, "multi", [identifier], market=market, check_in=check_in)
-    houses = {house["propertyId"]: house for house in form.get("properties", ())}
-    return {key: product["charges"]["total"] for key, product in products(houses)}
+    hotels = {one_hotel["propertyId"]: one_hotel for one_hotel in form.get("properties", ())}
+    return {key: product["charges"]["total"] for key, product in products(hotels)}
 
 
 def test_a_market_disparity_has_its_listed_size_in_its_market_only(a_world):
@@ -232,14 +232,14 @@ def test_the_dearest_room_is_the_cheapest_in_the_month_that_is_listed_and_in_no_
     checked = set()
     for month in range(1, 13):
         check_in = date(2030 if month > 1 else 2031, month, 10)
-        told = totals(multi(a_world, **ASKED | {"check_in": check_in}))
+        reported = totals(multi(a_world, **ASKED | {"check_in": check_in}))
         for entry in entries:
             rooms = a_world.find(entry["property_id"]).rooms
             best, plainest = (choice(rooms, key=lambda room: room.rate).room_id for choice in (max, min))
-            for key in told.keys() if best != plainest else ():
+            for key in reported.keys() if best != plainest else ():
                 other = (key[0], plainest, *key[2:])
-                if key[:2] == (entry["property_id"], best) and other in told:
-                    assert (told[key] < told[other]) == (month in entry["check_in_months"])
+                if key[:2] == (entry["property_id"], best) and other in reported:
+                    assert (reported[key] < reported[other]) == (month in entry["check_in_months"])
                     checked.add((entry["property_id"], month in entry["check_in_months"]))
     assert len(checked) > 4
 

@@ -97,8 +97,8 @@ def test_a_clock_is_the_time_of_every_answer_and_gives_the_day():
         form = {"grant_type": "client_credentials", "scope": "read_rooms"}
         token = client.post("/auth/oauth/token", data=form)
         refused = client.post(MULTI, json={}, auth=None, headers=bearer(token.json()["access_token"]))
-        told = [parsedate_to_datetime(answer.headers["date"]) for answer in (token, refused)]
-        assert told == [at, at]
+        reported = [parsedate_to_datetime(answer.headers["date"]) for answer in (token, refused)]
+        assert reported == [at, at]
         assert parsedate_to_datetime(refused.headers["retry-after"]) == at + timedelta(seconds=60)
         assert sandbox.control("health")["today"] == "2026-10-01"
 
@@ -211,17 +211,17 @@ def test_the_control_surface_lists_what_the_world_holds(client, sandbox):
 
 
 def test_a_quote_reserves_under_a_number_of_its_own(client, single_request, multi_request):
-    house = next(
-        house
-        for house in client.post(MULTI, json=multi_request).json()["properties"]
-        if house.get("roomStays") and house["roomStays"][0].get("products")
+    hotel = next(
+        hotel
+        for hotel in client.post(MULTI, json=multi_request).json()["properties"]
+        if hotel.get("roomStays") and hotel["roomStays"][0].get("products")
     )
     request = single_request | {
-        "propertyId": house["propertyId"],
+        "propertyId": hotel["propertyId"],
         "roomStays": [
             {
                 "id": 0,
-                "productId": house["roomStays"][0]["products"][0]["productId"],
+                "productId": hotel["roomStays"][0]["products"][0]["productId"],
                 "guestCount": {"adultCount": 2},
             }
         ],

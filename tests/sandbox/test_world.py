@@ -35,11 +35,11 @@ def test_ids_of_a_small_world_are_the_first_ones_of_a_large_world():
 
 def test_some_property_ids_and_product_ids_do_not_fit_into_a_double():
     a_world = world()
-    houses = multi(a_world)
-    big = [identifier for identifier in houses if identifier > 2**53]
+    hotels = multi(a_world)
+    big = [identifier for identifier in hotels if identifier > 2**53]
     assert big
     assert all(int(float(identifier)) != identifier for identifier in big)
-    assert any(product["productId"] > 2**53 for _, product in products(houses))
+    assert any(product["productId"] > 2**53 for _, product in products(hotels))
 
 
 @settings(deadline=None)
@@ -106,17 +106,17 @@ def test_the_thousandth_night_costs_no_more_than_the_first():
 def test_properties_close_and_open_again():
     open_on = [set(multi(world(night, properties=100))) for night in range(30)]
     reopened = {
-        house
+        one_hotel
         for before, between, after in zip(open_on, open_on[5:], open_on[10:], strict=False)
-        for house in before & after - between
+        for one_hotel in before & after - between
     }
     assert reopened
 
 
 def test_rooms_run_out_towards_check_in():
     def rooms(lead_days):
-        houses = multi(world(properties=200), check_in=TODAY + timedelta(days=lead_days))
-        lefts = [room["availableRooms"] for house in houses.values() for room in house["roomStays"] or ()]
+        hotels = multi(world(properties=200), check_in=TODAY + timedelta(days=lead_days))
+        lefts = [room["availableRooms"] for one_hotel in hotels.values() for room in one_hotel["roomStays"] or ()]
         return sum(left for left in lefts if left < 1000)
 
     assert rooms(200) > rooms(40) > rooms(10) > rooms(1)
@@ -124,10 +124,10 @@ def test_rooms_run_out_towards_check_in():
 
 def test_a_few_properties_without_offers_are_listed_empty_and_the_others_left_out():
     a_world = world(properties=1000)
-    houses = multi(a_world)
-    empty = [house for house in houses.values() if not house["roomStays"]]
-    assert 0 < len(empty) < (1000 - len(houses))
-    assert {json.dumps(house["roomStays"]) for house in empty} == {"[]", "null"}
+    hotels = multi(a_world)
+    empty = [one_hotel for one_hotel in hotels.values() if not one_hotel["roomStays"]]
+    assert 0 < len(empty) < (1000 - len(hotels))
+    assert {json.dumps(one_hotel["roomStays"]) for one_hotel in empty} == {"[]", "null"}
 
 
 def test_every_board_of_the_document_is_offered_somewhere():
@@ -192,12 +192,12 @@ def test_more_guests_cost_more_and_need_a_larger_room():
 
 def test_opaque_twins_differ_in_price_by_one_known_share_per_pair():
     a_world = world(properties=1000)
-    houses = multi(a_world, currency="EUR")
+    hotels = multi(a_world, currency="EUR")
     discounts = []
     for branded, unbranded in a_world.opaque_pairs():
-        if branded in houses and unbranded in houses:
+        if branded in hotels and unbranded in hotels:
             prices = [
-                {key[2:]: product["charges"]["total"] for key, product in products({0: houses[identifier]})}
+                {key[2:]: product["charges"]["total"] for key, product in products({0: hotels[identifier]})}
                 for identifier in (branded, unbranded)
             ]
             both = prices[0].keys() & prices[1].keys()
@@ -210,10 +210,10 @@ def test_opaque_twins_differ_in_price_by_one_known_share_per_pair():
 def test_several_rooms_are_answered_by_room_stay_number_and_of_one_type():
     a_world = world()
     parties = (TWO, Guests(2, (7,)), Guests(1, ()))
-    houses = multi(a_world, parties=parties)
-    assert houses
-    for house in houses.values():
-        rooms = house["roomStays"] or ()
+    hotels = multi(a_world, parties=parties)
+    assert hotels
+    for one_hotel in hotels.values():
+        rooms = one_hotel["roomStays"] or ()
         by_stay = {stay: {room["roomId"] for room in rooms if room["id"] == stay} for stay in range(3)}
         assert not rooms or by_stay[0] == by_stay[1] == by_stay[2] != set()
 
@@ -243,11 +243,11 @@ def test_restricted_properties_and_different_room_types_have_their_own_codes_whe
 
 
 def test_all_kinds_of_promotion_occur_and_add_up():
-    houses = {}
+    hotels = {}
     for night in (0, 30, 60):
-        houses |= {(night, key): house for key, house in multi(world(night), nights=7).items()}
+        hotels |= {(night, key): one_hotel for key, one_hotel in multi(world(night), nights=7).items()}
     kinds = set()
-    for _, product in products(houses):
+    for _, product in products(hotels):
         charges = product["charges"]
         reference, stated = charges.get("prePromoTotal"), charges.get("discountPercentage")
         for promotion in product.get("promotions") or ():
@@ -291,8 +291,8 @@ def test_season_weekday_and_length_of_stay_move_the_price_of_a_night():
     a_world = world(properties=200, seed=5)
 
     def nightly(check_in, nights):
-        houses = multi(a_world, check_in=check_in, nights=nights, currency="EUR")
-        return {key: total / nights for key, total in totals(houses).items()}
+        hotels = multi(a_world, check_in=check_in, nights=nights, currency="EUR")
+        return {key: total / nights for key, total in totals(hotels).items()}
 
     tuesday, saturday = nightly(date(2030, 6, 11), 1), nightly(date(2030, 6, 15), 1)
     january, august = nightly(date(2031, 1, 7), 1), nightly(date(2030, 8, 6), 1)

@@ -47,16 +47,16 @@ def test_what_is_not_an_id_is_reported_with_its_row(tmp_path, wrong):
 
 
 def test_all_wrong_rows_are_reported_and_many_summed_up(tmp_path):
-    told = refused(tmp_path, "1\nx\n1\n" + "y\n" * 20)
-    assert "ids.txt:2: 'x' is not a property id" in told
-    assert "ids.txt:3: 1 is given twice, first in row 1" in told
-    assert "and 12 more" in told
+    reported = refused(tmp_path, "1\nx\n1\n" + "y\n" * 20)
+    assert "ids.txt:2: 'x' is not a property id" in reported
+    assert "ids.txt:3: 1 is given twice, first in row 1" in reported
+    assert "and 12 more" in reported
 
 
 def test_rows_of_a_csv_file_are_reported_as_the_file_counts_them(tmp_path):
-    told = refused(tmp_path, 'name,property_id\n"a\nb",7\nc\n')
-    assert "ids.txt:2: ''" in told
-    assert "ids.txt:4: ''" in told
+    reported = refused(tmp_path, 'name,property_id\n"a\nb",7\nc\n')
+    assert "ids.txt:2: ''" in reported
+    assert "ids.txt:4: ''" in reported
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n\n", "property_id\n", "a,property_id\n"])

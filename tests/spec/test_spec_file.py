@@ -144,8 +144,8 @@ MISTAKES = {
 @pytest.mark.parametrize(("right", "wrong", "line", "said"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_reported_with_its_line_and_what_is_allowed(right, wrong, line, said):
     assert GOOD.count(right) >= 1
-    told = refusal(GOOD.replace(right, wrong, 1))
-    assert any(each.startswith(f"  sweep.toml:{line}: ") and said in each for each in told), told
+    reported = refusal(GOOD.replace(right, wrong, 1))
+    assert any(each.startswith(f"  sweep.toml:{line}: ") and said in each for each in reported), reported
 
 
 def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file():
@@ -159,10 +159,10 @@ def test_mistakes_of_yaml_have_lines_too():
 
 
 def test_a_thousand_mistakes_are_summed_up():
-    told = refusal(GOOD.replace("[100001, 100002]", str([-1] * 1000)).replace("batch", "bach"))
-    assert len(told) == 21
-    assert any("did you mean `batch`?" in each for each in told)
-    assert told[-1] == "  and 981 more"
+    reported = refusal(GOOD.replace("[100001, 100002]", str([-1] * 1000)).replace("batch", "bach"))
+    assert len(reported) == 21
+    assert any("did you mean `batch`?" in each for each in reported)
+    assert reported[-1] == "  and 981 more"
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_a_thousand_mistakes_are_summed_up():
 def test_a_message_repeats_no_long_text_of_the_file(right, wrong):
     text = "7" * 50_000
     assert right in GOOD
-    told = refusal(GOOD.replace(right, wrong.replace("{}", text).replace("{{", "{").replace("}}", "}")))
-    assert max(map(len, told)) < 1_000
+    reported = refusal(GOOD.replace(right, wrong.replace("{}", text).replace("{{", "{").replace("}}", "}")))
+    assert max(map(len, reported)) < 1_000
 
 
 # Nine lines that stand for a billion values, and levels that each line doubles.
@@ -290,12 +290,12 @@ def test_no_slip_of_the_keyboard_ends_in_a_traceback(text, data):
     slipped = st.sampled_from(["", "[", "]", "{}", '"', "-", "&a", "*a", "? ", "1", "null", "= 1", ": []", "\n", "\t"])
     damaged = text[:start] + data.draw(slipped | st.text(max_size=3)) + text[stop:]
     path = Path("a.toml" if text is GOOD else "a.yaml")
-    told = str(path)
+    reported = str(path)
     try:
         parse_spec(damaged, path, TODAY)
     except SpecError as refused:
-        told = refused.message
-    assert str(path) in told
+        reported = refused.message
+    assert str(path) in reported
 
 
 def test_our_yaml_loader_leaves_pyyaml_as_it_was():

@@ -574,14 +574,14 @@ def test_a_quote_that_was_refused_for_its_token_is_not_repeated_and_the_next_one
 
 
 def test_a_supplier_that_was_never_reached_ends_the_sweep(wire):
-    async def nobody_listens():
+    async def no_server_listens():
         async with wire.running(wire.Supplier()) as gone:
             url = gone.url
         async with wire.client(url, attempts=2) as client:
             await client.ask(MULTI, b"{}")
 
     with pytest.raises(SupplierUnreachable, match="NIGHTAUDIT_BASE_URL"):
-        asyncio.run(nobody_listens())
+        asyncio.run(no_server_listens())
 
 
 def test_a_name_that_does_not_exist_ends_the_sweep(wire):

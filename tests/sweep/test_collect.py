@@ -254,9 +254,9 @@ def test_an_error_of_several_workers_is_reported_once_and_as_itself(collecting, 
         raise error
 
     supplier.ask = refuse
-    with pytest.raises(type(error)) as told:
+    with pytest.raises(type(error)) as reported:
         collecting.run(supplier, collecting.shards(64), in_flight=8)
-    assert told.value is error
+    assert reported.value is error
 
 
 def test_a_disk_that_is_full_for_two_shards_at_once_is_reported_once(collecting, supplier, monkeypatch, caplog):

@@ -48,7 +48,7 @@ def nights(sandbox):
 
 class Night:
     def __init__(self, context, *given) -> None:
-        self._told, far_end = context.Pipe(duplex=False)
+        self._reported, far_end = context.Pipe(duplex=False)
         folder, base_url, place = given
         self.process = context.Process(target=sweep_child.main, args=(folder, base_url, DAY, place, far_end))
         self.process.start()
@@ -59,7 +59,7 @@ class Night:
         self.process.join(240)
         assert self.process.exitcode == code
         try:
-            return self._told.recv()
+            return self._reported.recv()
         except EOFError:
             return ""
 
@@ -148,9 +148,9 @@ def test_a_full_disk_is_reported_and_the_resumed_night_makes_the_same_tables(
     sandbox, nights, undisturbed, tmp_path, what
 ):
     lake = Lake(str(tmp_path / "lake"))
-    told = nights(lake.root, FULL[what]).finish()
-    assert told.startswith(("LakeFull", "LakeError")), told
-    assert "nightaudit" in told
+    reported = nights(lake.root, FULL[what]).finish()
+    assert reported.startswith(("LakeFull", "LakeError")), reported
+    assert "nightaudit" in reported
     had_landed, before = landed_searches(lake), served(sandbox)
     assert nights(lake.root).finish() == ""
     assert served(sandbox) - before == SEARCHES - had_landed
@@ -186,15 +186,15 @@ def test_a_stopped_sweep_lands_open_requests_and_names_how_to_continue(sandbox, 
             time.sleep(0.02)
             assert night.process.is_alive()
         os.kill(night.process.pid, number)
-        told = night.finish()
+        reported = night.finish()
     finally:
         sandbox.control("faults", {})
     (sweep_id,) = lake.sweep_ids()
-    assert told.startswith("SweepStopped")
-    assert f"nightaudit resume {sweep_id}" in told
+    assert reported.startswith("SweepStopped")
+    assert f"nightaudit resume {sweep_id}" in reported
     had_landed, before = landed_searches(lake), served(sandbox)
     assert 32 <= had_landed < SEARCHES
-    assert f"{had_landed} of {SEARCHES} searches have landed" in told
+    assert f"{had_landed} of {SEARCHES} searches have landed" in reported
     assert nights(lake.root).finish() == ""
     assert served(sandbox) - before == SEARCHES - had_landed
     assert tables_of(lake) == undisturbed
@@ -206,9 +206,9 @@ def test_a_sweep_stopped_while_it_normalises_names_how_to_continue(nights, undis
     assert nights(lake.root).finish() == ""
     shutil.rmtree(lake.root / "tables")
     shutil.rmtree(lake.root / "published")
-    told = nights(lake.root, "pipeline.sweep.normalisers:normalise_segment:1:stop").finish()
-    assert told.startswith("SweepStopped Stopped as requested.")
-    assert f"nightaudit resume {lake.sweep_ids()[0]}" in told
+    reported = nights(lake.root, "pipeline.sweep.normalisers:normalise_segment:1:stop").finish()
+    assert reported.startswith("SweepStopped Stopped as requested.")
+    assert f"nightaudit resume {lake.sweep_ids()[0]}" in reported
     assert not lake.published_file.exists()
     assert nights(lake.root).finish() == ""
     assert tables_of(lake) == undisturbed
@@ -224,10 +224,10 @@ STOPPED = {
 def test_a_night_stopped_after_its_sweep_names_the_next_step(nights, undisturbed, tmp_path, step):
     lake = Lake(str(tmp_path / "lake"))
     place, kept, next_step = STOPPED[step]
-    told = nights(lake.root, place).finish()
-    assert told.startswith("SweepStopped Stopped as requested.")
-    assert kept in told
-    assert f"nightaudit {next_step} {lake.sweep_ids()[0]}" in told
+    reported = nights(lake.root, place).finish()
+    assert reported.startswith("SweepStopped Stopped as requested.")
+    assert kept in reported
+    assert f"nightaudit {next_step} {lake.sweep_ids()[0]}" in reported
     assert not lake.published_file.exists()
     assert nights(lake.root).finish() == ""
     assert tables_of(lake) == undisturbed
@@ -246,11 +246,11 @@ def test_a_second_signal_stops_at_once_and_still_says_how_to_go_on(sandbox, nigh
         # Two signals of one kind are one to a process that has not run in between.
         time.sleep(2)
         os.kill(night.process.pid, signal.SIGINT)
-        told = night.finish()
+        reported = night.finish()
     finally:
         sandbox.control("faults", {})
-    assert told.startswith("SweepStopped Stopped at once")
-    assert f"nightaudit resume {lake.sweep_ids()[0]}" in told
+    assert reported.startswith("SweepStopped Stopped at once")
+    assert f"nightaudit resume {lake.sweep_ids()[0]}" in reported
     assert nights(lake.root).finish() == ""
     assert tables_of(lake) == undisturbed
 
@@ -262,11 +262,11 @@ def test_a_second_process_is_refused_while_a_sweep_runs(sandbox, nights, tmp_pat
         night = nights(lake.root)
         while not lake.sweep_ids():
             time.sleep(0.02)
-        told = nights(lake.root).finish()
+        reported = nights(lake.root).finish()
     finally:
         sandbox.control("faults", {})
-    assert told.startswith("LakeBusy")
-    assert "a test (process" in told
+    assert reported.startswith("LakeBusy")
+    assert "a test (process" in reported
     assert night.finish() == ""
 
 

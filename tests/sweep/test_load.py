@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from deltalake import DeltaTable
 from nights import finish, load_night, started_at, sweep_id
-from raw_answers import SWEEP, answer, house, normalised, product, record, room
+from raw_answers import SWEEP, answer, hotel, normalised, product, record, room
 
 from pipeline.domain.errors import LakeError
 from pipeline.domain.search import Operation
@@ -27,7 +27,7 @@ PARTITION = Partition(Operation.MULTI, "GB", 0, 32)
 def segment(lake):
     """A normalised segment with rows in every table but two."""
     first = product(productId=2**53 + 1, charges={"total": 99999999999.9999, "minSellablePrice": 0})
-    body = answer(house(1, rooms=[room([first, product(charges=5)])], stars=4))
+    body = answer(hotel(1, rooms=[room([first, product(charges=5)])], stars=4))
     normalised(lake, [record(body=body)])
     return lake
 

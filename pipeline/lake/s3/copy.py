@@ -159,10 +159,10 @@ class Copy:
     def begin(self, claim: Claim) -> bool:
         """Claim the lake at the copy's version. False: another writer came first."""
         with self._one_at_a_time:
-            is_begun = self.log.append(self.listing, Entry.of(Act.BEGIN, claim, {}, []))
-            if is_begun:
+            has_begun = self.log.append(self.listing, Entry.of(Act.BEGIN, claim, {}, []))
+            if has_begun:
                 self._save()
-            return is_begun
+            return has_begun
 
     def _save(self) -> None:
         self._index.version, self._index.claim = self.listing.version, self.listing.claim

@@ -14,7 +14,7 @@ from pipeline.sandbox.world import planted
 from pipeline.sandbox.world.planted import Anomaly
 from pipeline.sandbox.world.profiles import Profile
 
-_FOR_EVER: Final = -(10**9)
+_FOREVER: Final = -(10**9)
 _ALL_YEAR: Final = frozenset(range(1, 13))
 # An inverted ladder shows in other months: those of the second span of days, not of the first.
 _NEAR, _FAR = range(1, 31), range(31, 61)
@@ -31,7 +31,7 @@ class Chapter(NamedTuple):
     size: float
     market: str | None
     begins: int
-    ends: int = _FOR_EVER
+    ends: int = _FOREVER
     product_type: str | None = None
 
 
@@ -56,7 +56,7 @@ CHAPTERS: Final = (
 )
 
 
-def told(profile: Profile, night: int, nights: int, opened: date) -> Profile:
+def reported(profile: Profile, night: int, nights: int, opened: date) -> Profile:
     """Return a property on one night of a story of `nights` nights that began on `opened`."""
     if profile.anomaly is not None:
         return profile

@@ -81,4 +81,4 @@ class World:
             profile = self._profiles[index] = build(self.seed, index, self.plant_share, self.conditions_share)
         if not self.story:
             return profile
-        return story.told(profile, self.night, self.story, self.opened or self.today - timedelta(days=self.night))
+        return story.reported(profile, self.night, self.story, self.opened or self.today - timedelta(days=self.night))

@@ -17,7 +17,7 @@ from benchmarks.simulated import World
 
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
-from pipeline.publish import LedgerEntry, publish_anew
+from pipeline.publish import LedgerEntry, republish_all
 from pipeline.publish.ledger import enter
 
 # Servers that tests use as well lie beside them.
@@ -46,7 +46,7 @@ def measure(size: Size, folder: Path) -> Result:
 
     def published() -> float:
         began = time.perf_counter()
-        publish_anew(lake, lambda: None, most_offers=offers // _RANGES, cluster=Cluster(machines.address))
+        republish_all(lake, lambda: None, most_offers=offers // _RANGES, cluster=Cluster(machines.address))
         return time.perf_counter() - began
 
     try:

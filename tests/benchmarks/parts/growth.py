@@ -77,7 +77,7 @@ def _sweeps(result: Result, size: Size, folder: Path) -> None:
         return
     # Four segments at least, so that both workers hold a full one at the same time.
     first = size.of(4 * _SEARCHES_A_SEGMENT, 2)
-    canned = [body for _, _, body in bodies(size.of(10, 2), houses=1)]
+    canned = [body for _, _, body in bodies(size.of(10, 2), hotels=1)]
     with serving(canned, gzip=True) as base:
         # Its workers have started, and have read next to nothing.
         begun = swept(base, 2, folder / "sweep-begun")

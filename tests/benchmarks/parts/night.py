@@ -137,7 +137,7 @@ def _sweep(offers: float, folder: Path) -> Cost | None:
     """Sweep so many offers from a server that is not counted; None where there is none."""
     if missing("nginx"):
         return None
-    canned = [body for _, _, body in bodies(10, houses=1)]
+    canned = [body for _, _, body in bodies(10, hotels=1)]
     a_body = statistics.mean(body.count(b'"productId"') for body in canned)
     with serving(canned, gzip=True) as base:
         requests = max(round(offers / a_body), 1)
@@ -203,7 +203,13 @@ def _add_peers(
     least = in_own_process(PART, "narrow", given)
     note = f"{least.cpu_us:.2f} us per offer, {least.largest_mb:,.0f} MB; keys, history, state, exact pairs, a summary"
     result.rows.append(
-        ratio_row(PART, f"{of}, publish: CPU, as a multiple of a minimal prototype's", [ours.cpu_s / least.cpu_s], None, note=note)
+        ratio_row(
+            PART,
+            f"{of}, publish: CPU, as a multiple of a minimal prototype's",
+            [ours.cpu_s / least.cpu_s],
+            None,
+            note=note,
+        )
     )
     if has_dbt:
         snapshots = dbt_snapshot.Snapshots(folder / "dbt")
@@ -215,7 +221,8 @@ def _add_peers(
             result.skipped.append(f"{of}, dbt snapshot: {error}")
             return
         note = (
-            f"dbt, including start-up: {peer.cpu_s:.1f} CPU s, {peer.largest_mb:,.0f} MB, {peer.written_mb:,.0f} MB written"
+            f"dbt, including start-up: {peer.cpu_s:.1f} CPU s, {peer.largest_mb:,.0f} MB, {peer.written_mb:,.0f} MB "
+            "written"
         )
         what = f"{of}, publish: CPU, as a multiple of dbt snapshot's (history alone)"
         reach = 0.75 if is_target else None

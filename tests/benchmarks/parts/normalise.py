@@ -70,7 +70,9 @@ def measure(size: Size, folder: Path) -> Result:
         # Ratios are of rounds that both had: with a slower peer, the first ones.
         ratios = [mine / theirs for mine, theirs in zip(rates["nightaudit"], rates[peer], strict=False)]
         note = f"{rounds_of[peer]}, side by side"
-        result.rows.append(ratio_row(PART, f"normalise + load: speed, as a multiple of {what}", ratios, least, note=note))
+        result.rows.append(
+            ratio_row(PART, f"normalise + load: speed, as a multiple of {what}", ratios, least, note=note)
+        )
     for peer in ("dlt parquet", "dlt default"):
         pairs = zip(found["nightaudit"], found[peer], strict=False)
         what = f"normalise + load: memory above base, as a multiple of {peer}'s"
@@ -277,11 +279,11 @@ _FLAT = {
 
 def _flattened(answer: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in _FLAT}
-    for house in answer["properties"]:
-        for stay in house.get("roomStays") or ():
+    for hotel in answer["properties"]:
+        for stay in hotel.get("roomStays") or ():
             of_stay = {
-                "propertyId": house.get("propertyId"),
-                "currencyCode": house.get("currencyCode"),
+                "propertyId": hotel.get("propertyId"),
+                "currencyCode": hotel.get("currencyCode"),
                 "roomStayId": stay.get("id"),
                 "roomId": stay.get("roomId"),
                 "roomName": stay.get("roomName"),

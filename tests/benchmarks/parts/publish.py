@@ -46,16 +46,16 @@ def measure(size: Size, folder: Path) -> Result:
     stored = sum(_written(lake, world, night) for night in nights)
     history = [[*(lake.table_root("offer_change") / world.sweep_id(night)).glob("*.parquet")] for night in nights]
     changes = sum(file.stat().st_size for files in history for file in files)
-    told = [sum(pq.ParquetFile(file).metadata.num_rows for file in files) for files in history]
+    reported = [sum(pq.ParquetFile(file).metadata.num_rows for file in files) for files in history]
     # The first night tells of every offer.
-    changing = 100 * sum(told[1:]) / sum(offers[night] for night in nights[1:])
+    changing = 100 * sum(reported[1:]) / sum(offers[night] for night in nights[1:])
     for what, value, most in (
         ("stored: a night's offers with penalties and promotions", stored / seen, 20.0),
         (f"stored: history as changes, over {len(nights)} nights", changes / seen, 2.5),
     ):
         result.rows.append(Row(PART, what, value, "bytes per observation", reach=f"<= {most:g}", reached=value <= most))
     result.rows += [
-        Row(PART, "stored: a row of the history", changes / sum(told), "bytes"),
+        Row(PART, "stored: a row of the history", changes / sum(reported), "bytes"),
         Row(PART, "rows of history per night, from the second night on, as a share of its offers", changing, "%"),
     ]
     published = lake.published_file.stat().st_size / sum(offers)

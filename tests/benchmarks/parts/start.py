@@ -105,7 +105,7 @@ def _prefect(result: Result, size: Size, folder: Path) -> None:
         for modules in (_MODULES, _MODULES_OF_FLOW):
             costs[modules] = cost_of_command([sys.executable, "-c", f"import {modules}"], there).cpu_s
         nights.append(costs)
-    canned = [body for _, _, body in bodies(10, houses=1)]
+    canned = [body for _, _, body in bodies(10, hotels=1)]
     with serving(canned, gzip=True) as base:
         # What a sweep costs to begin is no part of what 10,000 requests cost: the difference of two.
         small_sweep, large_sweep = (swept(base, count, folder / f"sweep-{count}") for count in (few, many))

@@ -44,7 +44,7 @@ def measure(size: Size, folder: Path) -> Result:
     if said := missing("nginx"):
         result.skipped.append(f"sweeps end to end beside dlt, their memory, and the pace ({said})")
         return result
-    canned = [body for _, _, body in bodies(size.of(10, 2), houses=1)]
+    canned = [body for _, _, body in bodies(size.of(10, 2), hotels=1)]
     a_body = statistics.mean(body.count(b'"productId"') for body in canned)
     with serving(canned, gzip=True) as base:
         _end_to_end(result, size, base, a_body)
@@ -89,12 +89,19 @@ def _end_to_end(result: Result, size: Size, base: str, a_body: float) -> None:
         more = [theirs / mine for (mine, _), (theirs, _) in zip(lines["nightaudit"], lines[peer], strict=True)]
         memory = [mine.peak_mb / theirs.peak_mb for mine, theirs in zip(ours, costs[peer], strict=True)]
         note = (
-            f"ours including start-up, dlt's without; dlt measured with {requests[peer][1]} and {requests[peer][0]} requests"
+            f"ours including start-up, dlt's without; dlt measured with {requests[peer][1]} and {requests[peer][0]} "
+            "requests"
         )
         result.rows += [
-            ratio_row(PART, f"sweep of {count:,} requests: CPU of {what}, as a multiple of ours", whole, least, note=note),
             ratio_row(
-                PART, f"the same: elapsed time of {what}, as a multiple of ours", walls, least, note="ours in three processes, dlt in one"
+                PART, f"sweep of {count:,} requests: CPU of {what}, as a multiple of ours", whole, least, note=note
+            ),
+            ratio_row(
+                PART,
+                f"the same: elapsed time of {what}, as a multiple of ours",
+                walls,
+                least,
+                note="ours in three processes, dlt in one",
             ),
             ratio_row(PART, f"each further offer: CPU of {what}, as a multiple of ours", more, None),
             ratio_row(PART, f"{_NIGHT:,} requests, extrapolated: CPU of {what}, as a multiple of ours", a_night, None),
@@ -114,7 +121,9 @@ def _end_to_end(result: Result, size: Size, base: str, a_body: float) -> None:
         ]
     for name in requests:
         rates = [cost.units / cost.wall_s for cost in costs[name]]
-        row = Row(PART, f"{name}: offers per second, elapsed", statistics.median(rates), "offers/s", min(rates), max(rates))
+        row = Row(
+            PART, f"{name}: offers per second, elapsed", statistics.median(rates), "offers/s", min(rates), max(rates)
+        )
         memory = [cost.peak_mb for cost in costs[name]]
         what = f"{name}: peak memory of all processes above base"
         result.rows += [row, Row(PART, what, statistics.median(memory), "MB", min(memory), max(memory))]

@@ -22,7 +22,7 @@ _RESTORE = "restore it from a backup"
 _CARE = "nightaudit lake --apply"
 _MOVE = "move it away, then: "
 # The lake's care forgets other files that are gone.
-_KEPT_FOR_EVER = frozenset({"raw", "tables", "published", "quotes", "state", FOLDER, "lake.json"})
+_KEPT_FOREVER = frozenset({"raw", "tables", "published", "quotes", "state", FOLDER, "lake.json"})
 _AFFECTED = {
     "calls": "how many calls of that day are left",
     "durations": "what `nightaudit plan` estimates from earlier nights",
@@ -78,7 +78,7 @@ def _of_inputs(top: str, table: str) -> str:
     return next((f"{away}{kind}" for kind in of_table), "")
 
 
-def mend_of(lake: Lake, place: Path) -> str:
+def repair_of(lake: Lake, place: Path) -> str:
     """Return what repairs a damaged or missing file of the lake."""
     return consequences(lake, place.relative_to(lake.root).as_posix(), is_missing=not place.exists())[1]
 
@@ -103,19 +103,19 @@ def left_out(lake: Lake) -> list[Path]:
 
 def warn_of_damaged_tables(lake: Lake) -> None:
     """Warn, before a night, of table files whose sizes show damage; the night continues without them."""
-    by_mend: dict[str, list[str]] = {}
+    by_repair: dict[str, list[str]] = {}
     for table in TABLES.values():
         for place, what in not_as_committed(lake, table).items():
-            by_mend.setdefault(mend_of(lake, place), []).append(f"{place} {what}")
-    for mend, found in by_mend.items():
+            by_repair.setdefault(repair_of(lake, place), []).append(f"{place} {what}")
+    for repair, found in by_repair.items():
         others = f", and {len(found) - 1:,} more" if len(found) > 1 else ""
-        logger.warning("%s%s. The night continues without. To repair it: %s.", found[0], others, mend)
+        logger.warning("%s%s. The night continues without. To repair it: %s.", found[0], others, repair)
 
 
 def is_forgotten(lake: Lake, path: PurePath) -> bool:
     """Whether a missing file cannot be made again and nothing depends on it."""
-    mend = consequences(lake, path.as_posix(), is_missing=True)[1]
-    return path.parts[0] not in _KEPT_FOR_EVER and mend == _CARE
+    repair = consequences(lake, path.as_posix(), is_missing=True)[1]
+    return path.parts[0] not in _KEPT_FOREVER and repair == _CARE
 
 
 def _is_kept_twice(lake: Lake, path: str) -> bool:
@@ -128,7 +128,7 @@ def _is_kept_twice(lake: Lake, path: str) -> bool:
 def _of_others(lake: Lake, top: str, below: list[str], move: str) -> str:
     if top in {"lake.json", FOLDER}:
         return f"{move}{_CARE}"
-    if top in _KEPT_FOR_EVER:
+    if top in _KEPT_FOREVER:
         return _RESTORE
     if top == "reports" and (command := _that_writes(lake, below)):
         return command
