@@ -80,9 +80,9 @@ def one_sweep_of(spec: str) -> Iterator[None]:
             held.enter_context(_place(name, _TAKEN_SECONDS))
         except TimeoutError:
             raise SpecBusy(
-                f"Another run sweeps the spec {spec} (limit {name}).",
+                f"Another run is sweeping the spec {spec} (limit {name}).",
                 kept="Nothing was started.",
-                hint="Wait for it to end.",
+                hint="Wait until it ends.",
             ) from None
         yield
 

@@ -32,7 +32,10 @@ def measure_types(files: Sequence[tuple[str, Path]]) -> Iterator[Measure]:
         if reason := misfit(TABLES[name], file):
             nowhere = dict.fromkeys(_PLACE)
             wrong[name].append({**nowhere, "raw_address": file.name, "reason": reason})
-    meaning = "files with a column missing, or of another type than declared: nightaudit rebuild rewrites them"
+    meaning = (
+        "files that lack a column, or have one with a type other than the declared one: nightaudit rebuild rewrites "
+        "them"
+    )
     for name, found in wrong.items():
         examples = json.dumps(found[:EXAMPLES]) if found else None
         said: dict[str, Any] = {"violations": len(found), "examples": examples}

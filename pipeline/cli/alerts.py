@@ -48,4 +48,6 @@ def send(*, is_rehearsal: bool) -> None:
             console.print(Text(f"\nTo {item.receiver}: {subject}", style="bold"), soft_wrap=True)
             console.print(Text(text), soft_wrap=True)
     if any(item.failure for item in results):
-        raise NightauditError("Some alerts could not be sent.", hint="They stay queued. Try again: nightaudit alerts")
+        raise NightauditError(
+            "Some alerts could not be sent.", kept="They stay queued.", hint="Try again: nightaudit alerts"
+        )

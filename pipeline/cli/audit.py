@@ -30,7 +30,7 @@ def audit(sweep_id: str | None) -> None:
     console.print(Text(f"See: {report_page(lake, wanted)}"), soft_wrap=True)
     refuse_blocked(lake, wanted, found)
     if is_published(lake, wanted):
-        console.print("It is published already.")
+        console.print("It is already published.")
     else:
         console.print(Text(f"Publish it with: nightaudit publish {wanted}", style="cyan"), soft_wrap=True)
 

@@ -74,7 +74,7 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a day like 2027-01-31.") from None
+        raise typer.BadParameter(f"{text!r} is not a date like 2027-01-31.") from None
 
 
 def _day_option(name: str, meaning: str) -> OptionInfo:

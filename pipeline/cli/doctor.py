@@ -86,7 +86,7 @@ def doctor(spec: Path | None, form: str) -> None:
     examination.check("spec", lambda: _spec(settings))
     examination.check("token and probe search", lambda: asyncio.run(_probe(settings)))
     if examination.failed:
-        raise ChecksFailed(f"Checks that failed: {examination.failed}.", hint="See the lines marked ✗ above.")
+        raise ChecksFailed(f"{examination.failed} of the checks failed.", hint="See the lines marked ✗ above.")
     if form != "json":
         console.print(Text("All checks passed.", style="green"))
 

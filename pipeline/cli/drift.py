@@ -28,7 +28,7 @@ def show_drift(sweep_id: str | None, form: str) -> None:
     lake = Lake(settings.lake)
     known = lake.sweep_ids()
     if not known:
-        raise UnknownSweep(f"The lake {lake.root} has no sweeps yet.", hint="Make one: nightaudit sweep")
+        raise UnknownSweep(f"The lake {lake.root} has no sweeps yet.", hint="Run one: nightaudit sweep")
     keep_pandas_out()
     found = drift_of(lake, read_manifest(lake, sweep_id or known[-1]), settings.max_body_bytes)
     if form == "json":

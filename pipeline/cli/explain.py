@@ -118,7 +118,7 @@ def _facts(explained: Explanation) -> list[tuple[str, str]]:
         why = (
             "it is not from a published night; if the next night finds it too, it becomes a flag"
             if explained.makes_flags
-            else "this rule makes no flags"
+            else "this rule creates no flags"
         )
         return [*facts, ("Flagged", f"no; {explained.rule.full_name} contains it now, but {why}")]
     end = f", ended {flag['resolved_at']} ({flag['ended_by']})" if flag["resolved_at"] else ""

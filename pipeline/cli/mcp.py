@@ -52,8 +52,8 @@ def serve_assistant() -> None:
         made.run("stdio")
     if lines.is_too_long:
         raise InputError(
-            f"The assistant sent a message of more than {MOST_LINE_BYTES:,} bytes, which is not read.",
-            hint="Start the command again. If it happens again, it is a fault of the assistant's program.",
+            f"The assistant sent a message of more than {MOST_LINE_BYTES:,} bytes, which was not read.",
+            hint="Start the command again. If it happens again, the assistant's program is at fault.",
         )
 
 

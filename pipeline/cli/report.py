@@ -17,7 +17,7 @@ def write(names: Sequence[str], scope: Scope) -> None:
     """Write reports of a scope; print the title of each and the path of its page."""
     unknown = [name for name in names if name not in REPORTS]
     if unknown:
-        raise InputError(f"There is no report {unknown[0]!r}.", hint=f"Reports are: {', '.join(REPORTS)}")
+        raise InputError(f"There is no report {unknown[0]!r}.", hint=f"Available reports: {', '.join(REPORTS)}")
     lake = Lake(read_settings().lake)
     console = Terminal()
     for written in write_reports(lake, names or REPORTS, scope):

@@ -58,6 +58,6 @@ def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     refuse_useless(lake, row, kept)
     refuse_too_many_failures(row, settings.tolerated_failed_share, kept, hint)
     if is_published(lake, manifest.sweep_id):
-        console.print("It is published already.")
+        console.print("It is already published.")
     else:
         console.print(f"Check it with: nightaudit audit {manifest.sweep_id}", style="cyan")

@@ -117,7 +117,7 @@ def sweep_view(row: Mapping[str, Any]) -> RenderableType:
 # By whether the sweep is new, and whether the file was written.
 _PUBLISHED = {
     (True, True): "Published.",
-    (False, True): "Already published; the published file was built again.",
+    (False, True): "Already published; the published file was rebuilt.",
     (False, False): "Already published; nothing changed.",
 }
 
@@ -157,7 +157,8 @@ def status_view(held: Overview, settings: Settings, now: datetime, go_on: str = 
             )
         if held.copy_of:
             return Text.assemble(
-                f"{where} is a copy of the published data of {held.copy_of}, which has its sweeps. To update it: ",
+                f"{where} is a copy of the published data of {held.copy_of}, which has the sweeps. To update the "
+                "copy: ",
                 (f"nightaudit pull {shlex.quote(held.copy_of)} {shlex.quote(str(held.root))}", "cyan"),
             )
         return Text.assemble(f"The lake {where} has no sweeps yet. Start with: ", ("nightaudit nightly", "cyan"))

@@ -21,7 +21,7 @@ class Analysis:
     reference_market: str | None = _compared(
         None, "Market that others are compared with. Unset, or NULL: the one with the most offers in the first sweep."
     )
-    tolerance_pct: float = _compared(0.5, "Percent within which two prices count as equal.", ge=0, le=100)
+    tolerance_pct: float = _compared(0.5, "Difference in percent up to which two prices count as equal.", ge=0, le=100)
     reference_rate_pct: float = _compared(
         3.0, "Percent added to the tolerance if prices can be compared only at a reference rate.", ge=0, le=100
     )
@@ -31,10 +31,10 @@ class Analysis:
     total_role: str = _compared(
         "unknown", "What `total` means: `unknown`, `net` or `sell`. No report shows margins while unknown."
     )
-    medium_pct: float = _compared(2.0, "Percent from which a finding is of medium severity.", ge=0, le=1000)
-    high_pct: float = _compared(5.0, "Percent from which a finding is of high severity.", ge=0, le=1000)
+    medium_pct: float = _compared(2.0, "Size in percent from which a finding has medium severity.", ge=0, le=1000)
+    high_pct: float = _compared(5.0, "Size in percent from which a finding has high severity.", ge=0, le=1000)
     price_days: int = _compared(7, "Maximum days between a selling price and the compared floor.", ge=0, le=365)
-    disparity_pct: float = _compared(1.0, "Percent from which a gap between markets is a finding.", ge=0, le=100)
+    disparity_pct: float = _compared(1.0, "Gap between markets, in percent, from which it is a finding.", ge=0, le=100)
     reference_days: int = _compared(
         30, "Days before a promotion in which its reference price must have been charged.", ge=1, le=365
     )
@@ -42,12 +42,12 @@ class Analysis:
     quiet_nights: int = _compared(3, "Days without an offer after which a property counts as gone quiet.", ge=1, le=60)
     unobserved_nights: int = _compared(
         2,
-        "Days after which offers are dropped that partly unreadable answers lack, or whose currency is not requested.",
+        "Days after which an offer is dropped if partly unreadable answers lack it or its currency is not requested.",
         ge=1,
         le=60,
     )
     silent_nights: int = _compared(
-        2, "Days on which a market without any offer ends no finding and makes no property quiet.", ge=0, le=60
+        2, "Days for which a market without any offer neither ends findings nor makes properties quiet.", ge=0, le=60
     )
     ladder_stays: int = _compared(
         5, "Minimum number of stays needed to decide which of two rooms is the better one.", ge=1, le=1000

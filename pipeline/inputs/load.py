@@ -161,7 +161,9 @@ def rows_of_file(kind: InputKind, data: bytes, file_name: str, rates: pl.DataFra
     rows = kind.read(data, findings, rates)
     findings.refuse_faults()
     if rows.is_empty():
-        raise InputError(f"{file_name} cannot be loaded: it has a header and no rows.", hint="Check its export.")
+        raise InputError(
+            f"{file_name} cannot be loaded: it has a header and no rows.", hint="Check how it was exported."
+        )
     return rows.drop(REFUSED, strict=False)
 
 
@@ -171,7 +173,7 @@ def _kept_path(kind: InputKind, note: Note) -> str:
 
 def _kind(name: str) -> InputKind:
     if name not in KINDS:
-        raise InputError(f"{name!r} is not a kind of file that can be loaded.", hint=f"Kinds are: {', '.join(KINDS)}")
+        raise InputError(f"{name!r} is not a kind of file that nightaudit loads.", hint=f"Kinds: {', '.join(KINDS)}")
     return KINDS[name]
 
 

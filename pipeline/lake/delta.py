@@ -107,7 +107,7 @@ def commit_files(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -
         raise as_ours(error) or LakeError(
             f"The table {lake.table_root(table.name)} could not be written: {first_line(error)}",
             kept="The raw answers are untouched, and each load is in a table completely or not at all.",
-            hint="Fix the cause, then run it again.",
+            hint="Fix the cause, then run the command again.",
         ) from None
 
 
@@ -129,7 +129,7 @@ def replace_files(lake: Lake, table: Table, replaced: Mapping[str, str | None], 
     raise LakeError(
         f"The table {lake.table_root(table.name)} could not be written: other processes kept committing to it.",
         kept="The raw answers are untouched, and each load is in a table completely or not at all.",
-        hint="Run it again.",
+        hint="Run the command again.",
     )
 
 

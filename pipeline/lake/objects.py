@@ -279,7 +279,7 @@ class Lake(Layout):
                     raise LakeBusy(
                         f"The lake {self.address} was being written by another process of this machine until now.",
                         kept="Nothing was started.",
-                        hint="Run it again.",
+                        hint="Run the command again.",
                     )
                 self._section = held.enter_context(claimed(copy, what))
             try:
@@ -356,8 +356,8 @@ def _leads_nowhere(place: Path) -> bool:
 
 def _away(place: Path) -> CorruptObject:
     return CorruptObject(
-        f"{place} is a link that leads nowhere.",
-        hint=f"If it leads to another disk, mount that disk. Otherwise list the damage and its repairs: {_LIST}",
+        f"{place} is a broken link.",
+        hint=f"If its target is on another disk, mount that disk. Otherwise list the damage and its repairs: {_LIST}",
     )
 
 

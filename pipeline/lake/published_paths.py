@@ -24,7 +24,7 @@ def paths_read_by(file: Path) -> set[str]:
     if strange := sorted(path for path in paths if not path.startswith(root) or ".." in PurePosixPath(path).parts):
         raise CorruptObject(
             f"The published file reads {strange[0]}, which is outside its lake.",
-            hint="Build it again: nightaudit publish",
+            hint="Rebuild it: nightaudit publish",
         )
     return {path.removeprefix(root) for path in paths}
 
@@ -50,7 +50,9 @@ def _root(session: duckdb.DuckDBPyConnection) -> str:
     sql = _views(session).get("state.cell", "")
     root = next((path.removesuffix(known) for path in paths_in(sql) if known and path.endswith(known)), None)
     if root is None:
-        raise LakeError("The published file does not name its files.", hint="Build it again: nightaudit publish")
+        raise LakeError(
+            "The published file does not list the files that it reads.", hint="Rebuild it: nightaudit publish"
+        )
     return root
 
 

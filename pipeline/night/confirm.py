@@ -77,7 +77,7 @@ async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: 
         try:
             await _ask_all(lake, run, client.ask, request_of, settings.in_flight)
         except NightauditError as error:
-            rows = settle(lake, run, settings.max_body_bytes, f"it was not asked: {error.message}")
+            rows = settle(lake, run, settings.max_body_bytes, f"it was not requested: {error.message}")
             raise
         finally:
             rows = rows or settle(lake, run, settings.max_body_bytes)

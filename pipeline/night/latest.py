@@ -28,7 +28,7 @@ def latest_first(lake: Lake, log_level: int = logging.DEBUG) -> Iterator[Manifes
         try:
             yield read_manifest(lake, sweep_id)
         except CorruptObject as error:
-            logger.log(log_level, "Passed over the sweep %s: %s %s", sweep_id, error.message, error.hint)
+            logger.log(log_level, "Skipped the sweep %s: %s %s", sweep_id, error.message, error.hint)
 
 
 def latest_sweep(lake: Lake) -> Manifest | None:
@@ -55,7 +55,7 @@ def latest_loaded(lake: Lake) -> str:
     for sweep_id in reversed(lake.sweep_ids()):
         if is_sweep_loaded(lake, sweep_id):
             return sweep_id
-    raise UnknownSweep(f"The lake {lake.root} holds no loaded sweep.", hint="Make one: nightaudit sweep")
+    raise UnknownSweep(f"The lake {lake.root} holds no loaded sweep.", hint="Run one: nightaudit sweep")
 
 
 def is_published(lake: Lake, sweep_id: str) -> bool:

@@ -43,7 +43,7 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
     if top == "raw" and below and below[0] != "inputs":
         return f"rebuild, resume, explain and show of {below[0]}; loaded and published data is unaffected", _RESTORE
     if top.startswith("tables") and below:
-        return f"lake.{below[0]}, what is made of it, and later nights", _of_table(lake, top, below, move)
+        return f"lake.{below[0]}, what is built from it, and later nights", _of_table(lake, top, below, move)
     if "ledger" in below[:1] or path == "published":
         return "what is published", f"{move}{_publish(lake)}" if _is_kept_twice(lake, path) else _RESTORE
     if top == "state" or path.startswith("published/nightaudit"):
@@ -63,7 +63,7 @@ def _of_table(lake: Lake, top: str, below: list[str], move: str) -> str:
 def _of_copy(lake: Lake, move: str, *, is_missing: bool) -> tuple[str, str] | None:
     """Return the same for a copy, which can be fetched again; None: it is a lake."""
     if lake.copy is not None:
-        return "this machine alone; the store has it", f"{'' if is_missing else 'delete it, then: '}nightaudit status"
+        return "only this machine; the store has it", f"{'' if is_missing else 'delete it, then: '}nightaudit status"
     if source := pulled_from(lake.root):
         return "queries over this copy", f"{move}nightaudit pull {shlex.quote(source)} {shlex.quote(str(lake.root))}"
     return None
@@ -109,7 +109,7 @@ def warn_of_damaged_tables(lake: Lake) -> None:
             by_repair.setdefault(repair_of(lake, place), []).append(f"{place} {what}")
     for repair, found in by_repair.items():
         others = f", and {len(found) - 1:,} more" if len(found) > 1 else ""
-        logger.warning("%s%s. The night continues without. To repair it: %s.", found[0], others, repair)
+        logger.warning("%s%s. The night continues without this data. To repair it: %s.", found[0], others, repair)
 
 
 def is_forgotten(lake: Lake, path: PurePath) -> bool:

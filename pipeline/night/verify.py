@@ -160,7 +160,10 @@ class _Look:
         if found in recorded:
             return
         is_resized = found[0] not in {size for size, _ in recorded}
-        self._found(place, f"has {found[0]:,} bytes, not as written" if is_resized else "is not what was written")
+        self._found(
+            place,
+            f"has {found[0]:,} bytes, not as many as were written" if is_resized else "differs from what was written",
+        )
 
     def _structure(self, place: Path) -> None:
         """Check the format of a file without a checksum."""

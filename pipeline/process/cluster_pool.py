@@ -152,7 +152,7 @@ class ClusterPool(Executor):
             if refusal := _differs(seen, self._wanted):
                 raise _refused(worker, refusal)
             if seen["folder"] == self._wanted.folder and not (self._folder / seen["answer"]).exists():
-                raise _refused(worker, "sees another lake than this machine does")
+                raise _refused(worker, "sees a different lake from this machine")
         return sum(threads.values())
 
 
@@ -224,7 +224,8 @@ def _connected(cluster: Cluster) -> Client:
         from distributed.security import Security
     except ImportError:
         raise SettingsError(
-            "NIGHTAUDIT_CLUSTER needs the package distributed.", hint='Install it: pip install "nightaudit[cluster]"'
+            "NIGHTAUDIT_CLUSTER needs the package distributed, which is not installed.",
+            hint='Install it: pip install "nightaudit[cluster]"',
         ) from None
     security = None
     if cluster.is_encrypted:

@@ -56,7 +56,7 @@ _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
             "board_id": ("BIGINT", "Board basis id."),
             "name": ("VARCHAR", "Name in the supplier's document."),
             "qualifier": ("VARCHAR", "Qualifier in the supplier's document; NULL: none."),
-            "family": ("VARCHAR", "Boards similar enough to compare where the exact one is missing."),
+            "family": ("VARCHAR", "Boards similar enough to compare if the exact one is missing."),
             "family_version": ("INTEGER", "Version of the grouping into families."),
         },
     ),
@@ -78,7 +78,7 @@ _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
             "minor_unit": ("DECIMAL(18,4)", "Smallest amount in the currency: prices are not more precise than this."),
         },
     ),
-    "analysis": ("One row: the numbers that the analytics compare with.", analysis_columns()),
+    "analysis": ("One row: the thresholds and defaults that the analytics use.", analysis_columns()),
     "written_with": (
         "One row: what wrote this file.",
         {"relations": ("VARCHAR", "Digest of the SQL of all relations of `mart` and `report`.")},

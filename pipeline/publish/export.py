@@ -195,4 +195,4 @@ def _take_name(built: Path, target: Path) -> None:
 
 
 def _taken(target: Path) -> InputError:
-    return InputError(f"{target} exists already.", kept="It is unchanged.", hint="Choose another file name.")
+    return InputError(f"{target} already exists.", kept="It is unchanged.", hint="Choose another file name.")

@@ -31,7 +31,7 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a day like 2026-10-01") from None
+        raise typer.BadParameter(f"{text!r} is not a date like 2026-10-01") from None
 
 
 def _read_faults(text: str) -> Faults:

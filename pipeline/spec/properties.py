@@ -102,7 +102,7 @@ def _from_file(path: Path, key: str) -> list[int]:
             hint="A relative path starts at the spec's folder.",
         ) from None
     except Unreadable as error:
-        raise SpecError(f"{path} cannot be read: {error}.", hint="Give each property once.") from None
+        raise SpecError(f"{path} cannot be read: {error}.", hint="List each property once, one per line.") from None
     except UnicodeDecodeError:
         raise SpecError(f"{path} is not UTF-8 text.", hint="Save it as UTF-8.") from None
     rows = [(number, row) for number, line in enumerate(text.split("\n"), 1) if (row := line.strip())]

@@ -69,7 +69,7 @@ class RateStoreAway(SupplierError):
     def because(cls, error: Exception) -> RateStoreAway:
         """Return it for an error of the store's client, whose text may hold a password."""
         return cls(
-            f"The Redis of NIGHTAUDIT_RATE_STORE could not be used ({type(error).__name__}).",
+            f"The Redis server of NIGHTAUDIT_RATE_STORE could not be used ({type(error).__name__}).",
             kept="Answers that have landed are kept.",
             hint="Check NIGHTAUDIT_RATE_STORE; without it, each process limits its own rate.",
         )
@@ -95,7 +95,8 @@ def _installed() -> Iterator[None]:
         yield
     except ImportError:
         raise SettingsError(
-            "NIGHTAUDIT_RATE_STORE needs the package redis.", hint='Install it: pip install "nightaudit[cluster]"'
+            "NIGHTAUDIT_RATE_STORE needs the package redis, which is not installed.",
+            hint='Install it: pip install "nightaudit[cluster]"',
         ) from None
 
 

@@ -242,7 +242,7 @@ def checked(model: type[_AnyRequest], fields: Mapping[str, Any], today: date) ->
     raise RequestRefused(
         "This request was not sent, because the supplier would refuse it:\n"
         + "\n".join(_explain(item, codes) for item, codes in broken),
-        hint="Correct what they come from: the sweep spec, or the sample of a quote.",
+        hint="Correct the sweep spec or the quote sample that it comes from.",
         codes=tuple(sorted({code for _, codes in broken for code in codes})),
     )
 

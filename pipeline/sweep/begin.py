@@ -60,7 +60,7 @@ def begin(
     )
     if not write_manifest(lake, manifest):
         raise LakeError(
-            f"The sweep {manifest.sweep_id} exists already.",
+            f"The sweep {manifest.sweep_id} already exists.",
             kept="It is unchanged.",
             hint=f"Resume it: nightaudit resume {manifest.sweep_id}",
         )

@@ -1,9 +1,9 @@
 -- One row per market, or the supplier, that has ever been a case of a rule, as it stands after this sweep.
--- A market is one case if at least five of its properties show a rule in the same direction, and these are surely more
--- than half of its properties; or surely more than a quarter of them, and more than in the other markets together. The
--- cause is then the market's, and one call is enough. "Surely": by the bounds of Wilson's 95% interval.
+-- A market is one case if at least five of its properties show a rule in the same direction, and these are clearly more
+-- than half of its properties; or clearly more than a quarter of them, and more than in the other markets together. The
+-- cause is then the market's, and one call is enough. "Clearly": by the bounds of Wilson's 95% interval.
 -- If prices of markets deviate by a common size, fewer properties are enough: at least five, and four fifths of those
--- with the finding, within disparity_pct and tolerance_pct of their median, and surely more than in the other markets
+-- with the finding, within disparity_pct and tolerance_pct of their median, and clearly more than in the other markets
 -- together, or than in those of them without a common size: several may deviate from the reference market at once.
 -- The supplier is one case if more than half of the markets, and at least three, are one.
 -- Opening a case of a market takes more than keeping it; otherwise a share close to the bound would open and close it

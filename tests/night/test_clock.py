@@ -181,7 +181,7 @@ def test_a_damaged_manifest_of_the_latest_sweep_costs_that_sweep_and_no_later_ni
     settings = settings_at(tmp_path, later).model_copy(update={"published_webhook": SecretStr("http://127.0.0.1:9/")})
     caplog.clear()
     run_night(Night(settings, lake, clock=lambda: later))
-    reported = [record.message for record in caplog.records if record.message.startswith("Passed over")]
+    reported = [record.message for record in caplog.records if record.message.startswith("Skipped")]
     assert len(reported) == 1
     assert str(damaged) in reported[0]
     assert "nightaudit verify --deep" in reported[0]

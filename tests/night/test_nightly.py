@@ -450,7 +450,7 @@ def test_the_command_exits_with_3_and_says_why_and_what_stays(settings, loaded, 
 def test_a_step_repeated_on_a_published_sweep_names_no_next_step(first, command, step):
     done = command(step, first.sweep_id)
     assert done.returncode == 0, done.stderr
-    assert "It is published already." in done.stdout
+    assert "It is already published." in done.stdout
     assert "with: nightaudit" not in done.stdout
 
 

@@ -135,7 +135,7 @@ def test_what_cannot_be_exported_is_refused_and_a_file_that_is_there_stays(lake,
     there = tmp_path / "there.duckdb"
     there.write_text("mine")
     for selection, target, why in (
-        (Selection(), there, "exists already"),
+        (Selection(), there, "already exists"),
         (Selection(), tmp_path / "no" / "folder.duckdb", "no folder"),
         (Selection(properties=(99,)), tmp_path / "x.duckdb", "about property 99"),
         (Selection(markets=("FR",)), tmp_path / "x.duckdb", "about market FR"),

@@ -84,7 +84,7 @@ def test_a_published_file_that_is_gone_is_built_again_and_said_to_be(lake, publi
     published.file.unlink()
     again = publish(lake, sweep_id(1), started_at(5))
     assert (again.is_new, again.is_built) == (False, True)
-    assert "built again" in "".join(map(str, published_view(again).renderables))
+    assert "rebuilt" in "".join(map(str, published_view(again).renderables))
     assert contents(published.file) == before
 
 

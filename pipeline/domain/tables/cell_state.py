@@ -46,7 +46,7 @@ CELL_STATE = Table(
         Column(
             "known_status",
             TEXT,
-            "`offered`, `no_offer` or `absent` of the last answer that was read whole; NULL: none.",
+            "`offered`, `no_offer` or `absent` of the last answer that was read completely; NULL: none.",
         ),
         Column("known_code", INT, "Error code behind known_status; NULL: none was given, or it is offered."),
         Column("known_from", INSTANT, "Start of the first sweep that saw known_status with known_code."),

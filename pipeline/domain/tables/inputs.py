@@ -74,8 +74,8 @@ WEIGHT = Table(
     ("input_id", "line_no"),
     (
         *_LOADED,
-        Column("property_id", LONG, "Property that has this weight; NULL: the weight is of a market."),
-        Column("market", TEXT, "Market that has this weight; NULL: the weight is of a property."),
+        Column("property_id", LONG, "Property that has this weight; NULL: the weight is for a market."),
+        Column("market", TEXT, "Market that has this weight; NULL: the weight is for a property."),
         required("weight", NUMBER, "Weight in scores, 0 or more; properties and markets not listed weigh 1."),
     ),
 )

@@ -55,7 +55,7 @@ PRICE_CHANGE = Table(
     ("sweep_id", "source", "market", "product_type", "is_plain", "change_step"),
     (
         *_BY_LEAD[:4],
-        required("is_plain", FLAG, "Whether neither price is promoted: no total is below its pre_promo_total."),
+        required("is_plain", FLAG, "TRUE: neither price is promoted, so no total is below its pre_promo_total."),
         required("change_step", INT, "ln(total / total before) in thousandths."),
         required("pairs", LONG, "Offers that also had a total in the previous answer."),
         required("drift", NUMBER, "Sum over these of ln(total / total before)."),
