@@ -128,7 +128,7 @@ def _add_offer(rows, search_id, offer_no, property_id, room, asked, sent, dice) 
 def load(lake: Lake, night: int, rows: Night, stays: Mapping[str, int] | None = None, **changed) -> str:
     """Write a night's files and commit its row, as a loaded sweep leaves them.
 
-    `stays` are markets that were asked about fewer stays, `changed` columns of the sweep's row.
+    `stays` are markets with fewer requested stays, `changed` columns of the sweep's row.
     """
     stays = dict.fromkeys(MARKETS, STAYS) | dict(stays or {})
     sweep, start = sweep_id(night), started_at(night)

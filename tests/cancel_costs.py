@@ -1,23 +1,23 @@
 """What cancelling costs, at any moment: the rules of domain.md, exact to the ten-thousandth.
 
-A penalty applies in a time and costs an amount; each of the two is worked out from what was stated.
+A penalty applies in a time and costs an amount; each of the two is computed from what was stated.
 
-    time    its exact dates, where it has any and they are in order: from the start (or ever) to the end (or for ever)
-            else its window: from so many hours before check-in on
+    time    its exact dates, where it has any and they are in order: from the start (or ever) to the end (or forever)
+            else its window: from that many hours before check-in on
             else always: nothing says when it begins
     amount  `amount`         the stated amount wins
             `nights`         else percentage / 100 x nights x total / nights of the stay, where nights > 0
             `percentage`     else percentage / 100 x total
             `not_refundable` else the whole total, where all that is said is that nothing is refunded
-            `undetermined`   else nobody can say: nights without a percentage, no total, nothing at all
+            `undetermined`   else unknown: nights without a percentage, no total, nothing at all
 
 Dates of which the end is not after the start are in no order and are ignored; the window then counts. Of penalties that
 apply at one time the larger one counts, and one that is undetermined makes the time undetermined: it may be the larger
 one. A time that no penalty covers is `free`. An offer without any penalty is `not_stated`, which is not free.
 
-All is worked out in integers. Only a division can leave more than four decimals, and is then rounded half up. A
+Everything is computed in integers. Only a division can leave more than four decimals, and is then rounded half up. A
 percentage of more than six decimals, or nights of more than three, is undetermined and not rounded first. The macros
-`mart.penalty_step` and `mart.penalty_at` of the published file are held against it.
+`mart.penalty_step` and `mart.penalty_at` of the published file are compared with it.
 """
 
 from __future__ import annotations

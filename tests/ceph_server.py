@@ -57,7 +57,7 @@ rgw frontends = beast endpoint=127.0.0.1:{port}
 
 
 class Gateway(S3Server):
-    """The gateway; while it is away, it is suspended and answers nothing."""
+    """The gateway; while it cannot be reached, it is suspended and answers nothing."""
 
     def go_away(self, seconds: float = SECONDS_AWAY) -> None:
         self._process.send_signal(signal.SIGSTOP)

@@ -98,8 +98,8 @@ def nightaudit(monkeypatch, capsys) -> Callable[..., subprocess.CompletedProcess
 def once_a_run(tmp_path_factory) -> Callable[[str, Callable[[Path], T]], T]:
     """Make something once for all worker processes of a run: `once_a_run(name, make)` returns what `make(folder)` made.
 
-    The first to come makes it; the others wait, and get a copy of what was returned. Nobody may change what lies in the
-    folder: whoever wants to takes a copy of it.
+    The first process makes it; the others wait and get a copy of what was returned. No test may change what is in the
+    folder; one that needs to, copies it first.
     """
     root: Path = tmp_path_factory.getbasetemp()
     if os.environ.get("PYTEST_XDIST_WORKER"):

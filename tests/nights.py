@@ -54,7 +54,7 @@ def filled(table, given: dict[str, object], **usual) -> dict[str, object]:
     return row
 
 
-# By identity, for tables of two schemas may share a name; the table is kept, so that nobody else gets its identity.
+# By identity, for tables of two schemas may share a name; the table is kept, so that no other object gets its identity.
 _USUAL_ROWS: dict[int, tuple[dict[str, object], list[str], object]] = {}
 
 

@@ -1,6 +1,6 @@
 """A server that speaks S3, in a process of its own: moto's, which honours create-only puts, one request at a time.
 
-It holds its objects in memory. On SIGUSR1 it is away for some seconds: nothing listens at its address.
+It holds its objects in memory. On SIGUSR1 it cannot be reached for some seconds: nothing listens at its address.
 """
 
 from __future__ import annotations

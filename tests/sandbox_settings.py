@@ -1,4 +1,4 @@
-"""Settings of whoever asks a running sandbox."""
+"""Settings of a client of a running sandbox."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A night in a separate process, which a test may kill: begin or resume it, then publish.
 
-It may be told where to be killed, asked to stop, or where its disk is full from, as
+It takes where to be killed, asked to stop, or find its disk full, as
 `module:attribute:call:before|after|full|stop`.
 """
 

@@ -1,4 +1,4 @@
-"""The folders stay as a newcomer reads them: one a stage, each concept once, no module that is read by nobody."""
+"""The folders stay as a newcomer reads them: one per stage, each concept once, no unused module."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BESIDE_THE_STAGES = {
     "faults": "`make test-faults`, and lakes that lose files",
     "flows": "the folder `flows/`",
     "notebooks": "the folder `notebooks/`",
-    "oracle": "relations worked out again from the raw answers alone",
+    "oracle": "relations computed again from the raw answers alone",
     "sql": "the folder `sql/`",
 }
 # Stages that are tested by the tests of others.
@@ -55,7 +55,7 @@ MOST_LINES = 250
 LONGER = {
     "pipeline/cli/commands.py": "the signature and help of every command, in the order of --help",
     "pipeline/lake/objects.py": "all that is done with the objects of a lake",
-    "pipeline/night/verify.py": "one look at all files of a lake, and at what they say of each other",
+    "pipeline/night/verify.py": "one look at all files of a lake, and at what they say about each other",
     "pipeline/normalise/segment.py": "one segment of answers, from its bodies to its files",
     "pipeline/normalise/tolerant.py": "the tolerant reader, one function for each object of the wire",
     "pipeline/publish/pull.py": "a copy for a laptop: what the published file needs, and bringing what changed",

@@ -1,4 +1,4 @@
-"""What users rely on is written down in `surface.txt`: whoever changes it edits that file, with `make surface`.
+"""What users rely on is written down in `surface.txt`: a change to it edits that file, with `make surface`.
 
 Commands and options, settings, exit codes, macros, and the relations of the published file with columns and types.
 """

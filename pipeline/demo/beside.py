@@ -33,7 +33,7 @@ def process_beside() -> Iterator[ProcessPoolExecutor]:
         raise NightauditError(
             "A process that audits or publishes the demo's nights was killed, perhaps because memory ran out.",
             kept="The nights that were made stay in the lake.",
-            hint="Free some memory, delete that lake, and run it again: nightaudit demo",
+            hint="Free some memory, delete that lake, and start again: nightaudit demo",
         ) from None
     finally:
         for process in set(multiprocessing.active_children()) - others:

@@ -84,7 +84,7 @@ def repair_of(lake: Lake, place: Path) -> str:
 
 
 def not_as_committed(lake: Lake, table: Table) -> dict[Path, str]:
-    """Return the files of a table that are missing or of another size than was committed, with what is wrong."""
+    """Return the files of a table that are missing or differ in size from what was committed, and say how."""
     found = {}
     for place, size in committed_sizes(lake, table).items():
         if not place.exists():

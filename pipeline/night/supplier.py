@@ -56,7 +56,7 @@ async def open_client(
 
     A sandbox answers as it did when that sweep began, so that a resumed sweep gets the same answers. A running one
     (`sandbox`) is set to that night and left running. `kept` holds tokens for the next client of this process.
-    Raises InputError if the settings name another supplier than the sweep's.
+    Raises InputError if the settings name a different supplier from the sweep's.
     """
     if manifest is not None and manifest.supplier != supplier_name(settings):
         has_landed = bool(landed(lake, manifest.sweep_id))
@@ -109,7 +109,7 @@ def _turn(sandbox: SandboxProcess, settings: Settings, lake: Lake, manifest: Man
 
 
 def another_supplier(manifest: Manifest, supplier: str, instead: str = "") -> InputError:
-    """Return the error for a lake whose sweep used another supplier than `supplier`."""
+    """Return the error for a lake whose sweep used a supplier other than `supplier`."""
     return InputError(
         f"This lake's sweep {manifest.sweep_id} used the supplier {manifest.supplier}; the settings name {supplier}.",
         kept="The lake is unchanged.",
@@ -118,7 +118,7 @@ def another_supplier(manifest: Manifest, supplier: str, instead: str = "") -> In
 
 
 def what_else(sweep_id: str, *, has_landed: bool) -> str:
-    """Return what to do about an unfinished sweep of another supplier than that of the settings."""
+    """Return what to do about an unfinished sweep whose supplier is not the one in the settings."""
     if has_landed:
         return f"Abandon its remaining searches with: nightaudit resume --close {sweep_id}"
     return "None of its answers has landed; replace it with: nightaudit sweep"

@@ -64,7 +64,7 @@ def rest_of(
     """Return what an answer says about the properties that it does not list, and the code that says so.
 
     `codes` are those of its errors, `failed_code` that of a server's failure anywhere next to the properties, and
-    `is_failure` whether it names errors in another way than the document.
+    `is_failure` whether it reports errors in a way that the document does not describe.
     """
     failed_code = failed_code or next((code for code in codes if code in SERVER_CODES), None)
     if failed_code is not None:
@@ -89,7 +89,7 @@ def beside_listing(document: dict[str, Any], operation: Operation) -> dict[str, 
 
 
 def speaks_of_other_errors(beside: dict[str, Any], *, is_without_offers: bool) -> bool:
-    """Whether anything next to the properties names errors in another way than the document.
+    """Whether anything next to the properties reports errors in a way that the document does not describe.
 
     If no property has an offer, a message is enough: the properties are requested again, in halves.
     """

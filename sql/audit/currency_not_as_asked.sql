@@ -1,4 +1,4 @@
--- One row per offer in another currency than the one requested.
+-- One row per offer in a currency other than the one requested.
 SELECT
     offer.market,
     offer.property_id,

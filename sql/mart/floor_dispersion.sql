@@ -1,6 +1,6 @@
 -- One row per source, hotel-only offer, currency and whether floors were converted: its floors in two or more markets.
--- Floors in one currency are compared as stated. If some markets state floors in another currency than most markets of
--- the property, a second row compares all of them in the currency of most, with the others converted at the reference
+-- Floors in one currency are compared as stated. If some markets of a property state floors in a currency other than
+-- that of most, a second row compares all of them in the currency of most, with the others converted at the reference
 -- rate of the day of the sweep. That dispersion includes the supplier's mark-up on the rate, so never add up the rows.
 -- is_converted: Whether any of its floors was converted.
 -- markets: Number of markets whose floors are compared.

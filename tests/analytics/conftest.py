@@ -38,7 +38,7 @@ def world(sandbox, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def year(tmp_path_factory):
-    """Stays of a year, over as many days as make a house quiet."""
+    """Stays of a year, over as many days as a property needs to go quiet."""
     with planted_sandbox() as process:
         home = tmp_path_factory.mktemp("year")
         return made(home, process, (0, 2, 3, 4), of_a_kind=1, plain=2, questions=MANY_STAYS)

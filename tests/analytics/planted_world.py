@@ -51,7 +51,7 @@ operations = {operations}
 
 
 class Questions(NamedTuple):
-    """What a world is asked about."""
+    """The stays that are requested from a world."""
 
     check_ins: tuple[date, ...]
     currencies: tuple[str, ...]
@@ -78,7 +78,7 @@ MANY_STAYS = Questions(
 )
 # One night for one guest, round the year: where a total in whole units of money is off by percents of it.
 CHEAP_STAYS = Questions(MANY_STAYS.check_ins, ("EUR", "GBP"), ("Hotel", "Package"), ("multi",), frozenset(), 1, "1")
-# Plain houses that are asked about cheap stays: enough that some of either kind of home currency round to whole units.
+# Plain properties with cheap stays: enough that some of either kind of home currency round to whole units.
 CHEAP_PROPERTIES = 40
 
 
@@ -98,7 +98,7 @@ class Course(NamedTuple):
 
 
 class PlantedWorld(NamedTuple):
-    """A published lake, what it was asked about, and what was planted in it: kind and size by the cells they are in."""
+    """A published lake, its requested stays, and what was planted in it: kind and size by the cells they are in."""
 
     lake: Lake
     settings: Settings
@@ -121,7 +121,7 @@ def chosen(
     by_kind = defaultdict(list)
     for entry in anomalies:
         if entry["kind"] in questions.kinds and months & set(entry["check_in_months"]):
-            # The reference market is a kind of its own: that it stands apart, all others must tell.
+            # The reference market is a special case: only all other markets together can show that it deviates.
             by_kind[entry["kind"], entry["market"] == REFERENCE].append(entry)
     # Its fees would be seen in each of the others.
     by_kind.pop((planted.MARKET_FEES, True), None)

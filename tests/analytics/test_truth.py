@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory):
     with SandboxProcess(seed=1, properties=400, plant_share=0.5, missing_share=0) as sandbox:
-        # Longer than the history that a reference price must be held against; and prices of the night before the last.
+        # Longer than the history that a reference price is compared with; and prices of the night before the last.
         one_stay = made(tmp_path_factory.mktemp("planted"), sandbox, (0, 18, 36, 37), of_a_kind=3, plain=12)
         # As many days without an offer as make a property quiet.
         nights = (0, 2, 3, 4)

@@ -23,19 +23,19 @@ class Truth(NamedTuple):
     seen_as: str = "TRUE"
     """What an offer must be like for the rule to be able to judge it, as SQL over `seen_in`."""
     questions: Questions = ONE_STAY
-    """What the world is asked about that the rule is measured on."""
+    """The stays on which the rule is measured."""
     seen_in: str = "mart.offer_latest"
     found_in: str = "report.flag"
 
 
-# What the sandbox does to every house, beside what is planted in some.
+# What the sandbox does to every property, besides what is planted in some.
 CONVERTED = "converted"
 UPSIDE_DOWN = "upside_down"
 CLOSED = "closed"
 
 # With less history than this, a rule about the past says nothing.
 _WATCHED = "first_seen_at <= last_seen_at - INTERVAL 30 DAYS"
-# A price that nobody saw while it was low cannot be the lowest one.
+# A price that no sweep saw while it was low cannot be the lowest one.
 _SEEN_CHEAP = (
     "offer_key IN (SELECT offer_key FROM mart.offer_history WHERE is_offered"  # noqa: S608 - our own numbers
     f" AND valid_from < '{OPENED + timedelta(days=planted.PROMOTED_FROM)}'"
@@ -46,7 +46,7 @@ _IN_BOTH = (
     "source = 'detail' AND (property_id, market) IN"
     " (SELECT (property_id, market) FROM mart.offer_latest WHERE source = 'multi')"
 )
-# A planted price before promotions is planted for good: nobody ever paid it, and the promotion never ends.
+# A planted price before promotions is planted permanently: it was never charged, and the promotion never ends.
 _FOR_GOOD = frozenset(
     {planted.INFLATED_REFERENCE, planted.UNNAMED_PROMOTION, planted.WRONG_DISCOUNT, planted.FLOOR_EATS_PROMOTION}
 )
@@ -57,7 +57,7 @@ TRUTH = {
     "total_above_reference": Truth(frozenset({planted.TOTAL_ABOVE_REFERENCE})),
     "reference_never_charged": Truth(_FOR_GOOD, seen_as=_WATCHED),
     "evergreen_promotion": Truth(_FOR_GOOD, seen_as=_WATCHED),
-    # What a reference market does not offer cannot be held against it.
+    # What the reference market does not offer cannot be compared with it.
     "market_disparity": Truth(frozenset({planted.MARKET_DISPARITY}), seen_as=_REFERRED),
     "all_in_gap": Truth(frozenset({planted.MARKET_FEES}), seen_as=f"source = 'detail' AND {_REFERRED}"),
     # A floor at the price before promotions lies above the mark-up where the promotion is deeper than it.
@@ -86,14 +86,14 @@ TRUTH = {
         questions=MANY_STAYS,
         found_in="report.package_leak",
     ),
-    # Rooms have a price path each, so some ladders are upside down for some stays by themselves.
+    # Rooms have a price path each, so some ladders are inverted for some stays without a plant.
     "room_ladder_inversion": Truth(
         frozenset({planted.ROOM_LADDER}),
         frozenset({UPSIDE_DOWN}),
         questions=MANY_STAYS,
         found_in="report.room_ladder_inversion",
     ),
-    # A floor above every total is above one with an honest promotion too. A house that states no floor breaks none.
+    # A floor above every total is above one with an honest promotion too. A property that states no floor breaks none.
     "floor_eats_promotion": Truth(
         frozenset({planted.FLOOR_EATS_PROMOTION}), frozenset({planted.FLOOR_BREACH}), "floor > 0"
     ),
@@ -150,7 +150,7 @@ def carrying(world: PlantedWorld, kinds: frozenset[str]) -> set[tuple[int, str]]
 
 
 def converted(world: PlantedWorld) -> set[tuple[int, str]]:
-    """The cells of houses that were asked in their own currency and in another, which is dearer by the mark-up."""
+    """The cells of properties requested in their own currency and in another, which is dearer by the mark-up."""
     asked = world.questions.currencies
     assert MARKUP > 0
     own = [identifier for identifier, hotel in world.hotels.items() if hotel.home_currency in asked and len(asked) > 1]
@@ -158,7 +158,7 @@ def converted(world: PlantedWorld) -> set[tuple[int, str]]:
 
 
 def closed(world: PlantedWorld) -> set[tuple[int, str]]:
-    """The cells of houses that sell nothing to a market on the last night, whatever is planted."""
+    """The cells of properties that sell nothing to a market on the last night, whatever is planted."""
     ((tonight,),) = query_published(world.lake.published_file, "SELECT max(snapshot_date) FROM mart.sweep").fetchall()
     night, blocks = (tonight - OPENED).days, {day.toordinal() // BLOCK_DAYS for day in world.questions.check_ins}
     return {
@@ -184,7 +184,7 @@ def with_a_ladder(world: PlantedWorld) -> set[tuple[int, str]]:
 
 
 def upside_down(world: PlantedWorld) -> set[tuple[int, str]]:
-    """The cells where, in some stay of some night, a room costs less than a plainer one of the house."""
+    """The cells where, in some stay of some night, a room costs less than a plainer one of the same property."""
     query = """
         SELECT property_id, market, room_id, min(total),
             (sweep_id, product_type, check_in, currency, board_id, policy_key) AS terms

@@ -80,7 +80,7 @@ def is_one_cell(row: dict[str, object]) -> bool:
 
 
 def instead(rows: Night, status: str, *of: str) -> Night:
-    """The night with cells of GB that ended in another way than by one of these statuses."""
+    """The night with cells of GB whose status is not one of these."""
     return every(rows, "cell", lambda row: {"status": status} if row["status"] in of else {}, GB)
 
 
@@ -263,7 +263,7 @@ FAULTS = ROWS | DECLARED | SWEEPS | NIGHTS
 
 @pytest.fixture(scope="module")
 def seasoned(tmp_path_factory) -> Lake:
-    """A lake of six clean, published nights; night 6 is written anew by each test."""
+    """A lake of six clean, published nights; each test writes night 6 again."""
     lake = Lake(str(tmp_path_factory.mktemp("seasoned") / "lake"))
     for night in range(6):
         assert audited(lake, night, clean_night(night)).is_passed

@@ -70,7 +70,7 @@ def test_a_missing_value_is_counted_for_its_column_only(session, table, column):
     ("table", "column"), [(t, c) for t, c in COLUMNS if c.values], ids=lambda each: getattr(each, "name", "")
 )
 def test_a_value_that_is_not_listed_is_counted(session, table, column):
-    put(session, table, [row_of(table) | {column.name: "nobody knows"}])
+    put(session, table, [row_of(table) | {column.name: "no known value"}])
     assert broken(session, table) == {f"value_{column.name}": 1.0}
 
 

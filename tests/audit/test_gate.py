@@ -212,7 +212,7 @@ def test_the_page_stands_alone_and_shows_supplier_text_as_text(lake):
 
 @pytest.fixture
 def receiver():
-    """A real receiver of POSTs: its address and what it was told."""
+    """A real receiver of POSTs: its address and what it received."""
     reported = []
 
     class Handler(BaseHTTPRequestHandler):

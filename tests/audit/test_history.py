@@ -1,4 +1,4 @@
-"""Bounds from the nights before, and nights of nights: no false alarm, and no planted fault that passes."""
+"""Bounds from earlier nights, over many series of nights: no false alarm, and no planted fault that passes."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from pipeline.night.verify import verify
 
 pytestmark = pytest.mark.slow
 
-# A search to break each group of rules in, so that what they take is told apart; XX is no market.
+# A search to break each group of rules in, so that their effects can be distinguished; XX is no market.
 SEARCH = tuple(number * 256 + 1 for number in range(5))
 NEGATIVE = (
     *("pre_promo_total", "floor", "included_charges", "excluded_charges", "resort_fee", "child_resort_fee"),

@@ -90,7 +90,7 @@ def home(tmp_path_factory):
 
 
 def found_in(home, place, most_rows, cluster=None):
-    """What an audit in ranges of so many rows finds in a copy of the lake, and what it puts in quarantine."""
+    """What an audit in ranges of `most_rows` finds in a copy of the lake, and what it puts in quarantine."""
     shutil.copytree(home / "lake", place / "lake")
     lake = Lake(str(place / "lake"))
     nights = [sweep_id(night) for night in range(NIGHTS)]
@@ -186,7 +186,7 @@ def test_a_range_that_needs_too_much_memory_is_split(home, tmp_path, monkeypatch
 
 @contextmanager
 def killing(processes):
-    """Kill worker processes of this one as soon as they are there, so many in all."""
+    """Kill worker processes of this one as soon as they start, up to a number."""
     ended = threading.Event()
     killed = []
 

@@ -45,7 +45,7 @@ parties = ["2"]
 currencies = ["EUR"]
 batch = 30
 """
-# What the sandbox plants for reports to find: told every night, and no fault of the night.
+# What the sandbox plants for reports to find: it is reported every night, and is no fault of the night.
 PLANTED = {"total_above_pre_promo_total"}
 MONEY = ("total", "prePromoTotal", "minSellablePrice")
 

@@ -129,7 +129,7 @@ def keep(folder: Path) -> None:
 def merged(folder: Path, kept: Path) -> dict[str, Any]:
     """Return the results of a folder, and the kept ones of parts that were not measured again.
 
-    Raises ValueError if a part is missing from both, was not measured at full size or says nothing of a target.
+    Raises ValueError if a part is missing from both, was not measured at full size or is not compared with a target.
     """
     measured = json.loads((folder / "bench.json").read_text(encoding="utf-8"))
     if small := [name for name, part in measured["parts"].items() if part.get("size") != Size(is_tiny=False).name]:
@@ -140,7 +140,7 @@ def merged(folder: Path, kept: Path) -> dict[str, Any]:
     if missing := [name for name in PARTS if name not in parts]:
         raise ValueError(f"not measured: {', '.join(missing)}; the table would be silent about them")
     if not any("look-up" in row["what"] and row["reach"] for row in parts["queries"]["rows"]):
-        raise ValueError("queries were not held against a whole history; see NIGHTAUDIT_BENCH_HISTORY in README.md")
+        raise ValueError("queries were not run on a complete history; see NIGHTAUDIT_BENCH_HISTORY in README.md")
     return {"machine": measured["machine"], "parts": {name: parts[name] for name in PARTS}}
 
 

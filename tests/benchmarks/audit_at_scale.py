@@ -82,7 +82,7 @@ FROM ({offer}) AS offer WHERE promotion_key <> 0
 
 
 def make_night(lake: Lake, night: int, searches: int) -> str:
-    """Write and commit a night of so many searches a market, as a loaded sweep leaves it, and return its id."""
+    """Write and commit a night with a number of searches per market, as a loaded sweep leaves it; return its id."""
     started = FIRST + timedelta(days=night)
     sweep = f"{started:%Y%m%dT%H%M%SZ}-00000{night}"
     for market_no, market in enumerate(MARKETS):

@@ -1,4 +1,4 @@
-"""Answers as a supplier gives them: the sandbox's own, worked out in this process, without a server."""
+"""Answers as a supplier gives them: the sandbox's own, computed in this process, without a server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def property_ids(number: int = 0) -> list[int]:
 
 
 def bodies(count: int, hotels: int = 5) -> Iterator[tuple[list[int], date, bytes]]:
-    """Yield properties, check-in and body of so many multi answers, over `houses` hundreds of properties."""
+    """Yield properties, check-in and body of `count` multi answers, over `hotels` hundreds of properties."""
     world = World(1, 0, TODAY, 100 * hotels)
     ids = world.property_ids()
     for number in range(count):
@@ -39,7 +39,7 @@ def bodies(count: int, hotels: int = 5) -> Iterator[tuple[list[int], date, bytes
 
 
 def land_bodies(lake: Lake, count: int, sweep_id: str = SWEEP) -> tuple[Partition, list[Segment]]:
-    """Land so many answers as a sweep's raw shards, gzip as they would come."""
+    """Land a number of answers as a sweep's raw shards, gzipped as a supplier would send them."""
     partition = Partition(Operation.MULTI, "GB", 0, count)
     cut = list(segments(partition))
     answers = bodies(count)

@@ -71,7 +71,7 @@ def dearer(answer: dict[str, Any], factor: float) -> dict[str, Any]:
         reported = sum(value for value in fees.values() if value is not None)
         for held, names in ((charges, MONEY), (fees, tuple(fees))):
             held.update({name: round(held[name] * factor, 2) for name in names if held.get(name) is not None})
-        # Rounded one by one, fees would add up to another sum than was stated.
+        # Rounded one by one, fees would not add up to the stated sum.
         if charges.get("excludedCharges") is not None:
             risen = sum(value for value in fees.values() if value is not None)
             charges["excludedCharges"] = round(charges["excludedCharges"] + risen - reported, 2)

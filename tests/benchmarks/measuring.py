@@ -46,7 +46,7 @@ class Size:
 
     @property
     def name(self) -> str:
-        """What results say of it."""
+        """Its name in the results."""
         return "tiny" if self.is_tiny else "full"
 
     @property
@@ -140,7 +140,7 @@ def cost_of(work: Callable[[], float]) -> Cost:
 
 @contextmanager
 def _orphans_counted() -> Iterator[None]:
-    """Have processes whose parent ends fall to this one, and wait for them: else nobody knows what they cost.
+    """Adopt processes whose parent ends, and wait for them: otherwise their cost is unknown.
 
     The helpers of Python's multiprocessing are such: they end by themselves once their parent has ended.
     """
@@ -150,7 +150,7 @@ def _orphans_counted() -> Iterator[None]:
     yield
     left = [child for child in psutil.Process().children() if child.pid not in before]
     if alive := psutil.wait_procs(left, _ORPHANS_END_S)[1]:
-        raise RuntimeError(f"nobody knows what these cost, which do not end: {alive}")
+        raise RuntimeError(f"these processes do not end, so their cost is unknown: {alive}")
 
 
 class Watch:
@@ -186,7 +186,7 @@ class Watch:
         return sum(held)
 
     def start(self) -> Watch:
-        """Go on looking, in a thread."""
+        """Keep sampling, in a thread."""
         self._thread.start()
         return self
 
@@ -259,7 +259,7 @@ def _scratch() -> IO[bytes]:
 def contend(
     module: str, contenders: Sequence[str], arguments: Mapping[str, Mapping[str, object]], rounds: int
 ) -> dict[str, list[Cost]]:
-    """Run all contenders, one after the other, so many rounds; `arguments` are those of each contender."""
+    """Run all contenders, one after the other, for several rounds; `arguments` are those of each contender."""
     found: dict[str, list[Cost]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name in contenders:

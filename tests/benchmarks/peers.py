@@ -1,4 +1,4 @@
-"""Where dlt works while it is measured: a folder of its own, and nothing told to anybody."""
+"""Where dlt works while it is measured: a folder of its own, without telemetry."""
 
 from __future__ import annotations
 

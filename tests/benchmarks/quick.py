@@ -45,7 +45,7 @@ def measure(folder: Path) -> dict[str, list[float]]:
     for number, (_, _, body) in enumerate(bodies(_BODIES)):
         (texts / f"{number:05d}.json").write_bytes(body)
     publications = iter([shutil.copytree(nights, folder / f"nights-{number}") for number in range(_PUBLICATIONS)])
-    # A path that changes what it works on is made ready anew each time.
+    # A path that changes its input is prepared again each time.
     paths: dict[str, tuple[int, Callable[[], Callable[[], float]]]] = {
         "normalise and load": (_ROUNDS, lambda: normalise(str(lake.root), _BODIES, str(texts))),
         "plan": (_ROUNDS, lambda: planning(1, _PROPERTIES)),

@@ -33,7 +33,7 @@ http {{
 
 
 def missing(*tools: str) -> str | None:
-    """Return what to say of tools that are not installed."""
+    """Return a message about tools that are not installed."""
     absent = [tool for tool in tools if shutil.which(tool) is None]
     return f"needs {' and '.join(absent)}: apt-get install {' '.join(absent)}" if absent else None
 

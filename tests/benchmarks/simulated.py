@@ -1,7 +1,7 @@
-"""A simulated world of offers: what a supplier would have answered, night by night, worked out in sets by SQL.
+"""A simulated world of offers: what a supplier would have answered, night by night, computed in sets by SQL.
 
 The relations lie under `world/`, one file each. All chance is a hash of the seed and of what it decides, so any batch
-of a hundred properties can be worked out by itself. About 5% of the prices and of the rooms left move a night, and half
+of a hundred properties can be computed on its own. About 5% of the prices and of the rooms left move a night, and half
 a percent of the offers goes and comes back.
 """
 
@@ -52,7 +52,7 @@ class World:
 
     @classmethod
     def holding(cls, observations: int, nights: int, seed: int = 1) -> World:
-        """Return the world in which about so many offers are seen over these nights."""
+        """Return the world in which about `offers` offers are seen over these nights."""
         return cls(max(observations // nights // OFFERS_A_PROPERTY, 1), nights, seed)
 
     @property

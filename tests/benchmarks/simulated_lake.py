@@ -1,7 +1,7 @@
 """Nights of a simulated world as a lake holds them once they are loaded: files of each table, inputs, and quotes.
 
-A batch of properties is told of at a time, for all wanted nights, as that is how it is worked out. `kept` is a database
-beside the lake that collects what a night's files need of all batches.
+One batch of properties is written at a time, for all wanted nights, because it is computed that way. `kept` is a
+database beside the lake that collects what a night's files need of all batches.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def write_night(session: duckdb.DuckDBPyConnection, lake: Lake, world: World, ni
     """Write what all batches come to on a night, and what says that its sweep has ended and is loaded."""
     sweep = world.sweep_id(night)
     session.execute(f"SET VARIABLE told_night = {night}")
-    session.execute(f"CREATE OR REPLACE TABLE told AS FROM kept.cell_told WHERE night = {night}")
+    session.execute(f"CREATE OR REPLACE TABLE cells AS FROM kept.cell_told WHERE night = {night}")
     _write(session, lake, TABLES["search"], sweep, "multi-XX-00000", relation("search_told"))
-    _write(session, lake, TABLES["cell"], sweep, "multi-XX-00000", "FROM told")
+    _write(session, lake, TABLES["cell"], sweep, "multi-XX-00000", "FROM cells")
     keep(session, "sweep_told", relation("sweep_told"))
-    (planned,) = session.execute("SELECT count(*) FROM told").fetchall()[0]
+    (planned,) = session.execute("SELECT count(*) FROM cells").fetchall()[0]
     start = world.started_at(night)
     manifest = Manifest(
         sweep_id=sweep,

@@ -1,4 +1,4 @@
-"""Where normalising spends its CPU: each stage once more by itself, a profile for whoever wants it faster."""
+"""Where normalising spends its CPU: each stage once more on its own, as a profile for making it faster."""
 
 from __future__ import annotations
 

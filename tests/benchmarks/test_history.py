@@ -38,7 +38,7 @@ def test_a_simulated_history_holds_each_of_its_nights(history):
 def test_a_simulated_history_knows_what_was_on_sale_after_any_night(history):
     for sweep, reported in history.execute("SELECT sweep_id, offers FROM mart.sweep").fetchall():
         as_of = history.execute("SELECT count(*) FROM mart.offer_as_of(?)", [sweep]).fetchall()[0][0]
-        # What was not answered that night is as it was before.
+        # What was not answered that night is unchanged.
         assert reported <= as_of <= reported * 1.05
 
 

@@ -18,7 +18,7 @@ _TESTS = Path(__file__).parents[1]
 # The other parts run nights on nights, which takes minutes at any size.
 @pytest.mark.parametrize("part", ["start", "queries", "fetch"])
 def test_a_part_of_the_benchmark_runs(part, tmp_path):
-    """At a size that says nothing of speed, and whatever it then costs."""
+    """At a size too small to measure speed, whatever it then costs."""
     environment = os.environ | {"PYTHONPATH": str(_TESTS), "NIGHTAUDIT_BENCH_HISTORY": ""}
     command = [sys.executable, "-m", "benchmarks", part, "--tiny", "--into", str(tmp_path)]
     done = subprocess.run(command, env=environment, cwd=_TESTS.parent, capture_output=True, text=True)

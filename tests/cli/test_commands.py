@@ -120,7 +120,7 @@ def no_traceback(done: subprocess.CompletedProcess[str]) -> None:
 
 @pytest.fixture(scope="module")
 def night(supplier, ids, tmp_path_factory):
-    """A user with a published night, what the commands told, and what the supplier had served before and after it."""
+    """A user with a published night, what the commands printed, and what the supplier had served before and after."""
     user = User(tmp_path_factory.mktemp("night"))
     user.use_supplier(supplier)
     before = supplier.control("served")
@@ -146,7 +146,7 @@ def test_a_price_goes_all_the_way_from_a_real_supplier_to_a_query(night):
 
 
 def products_of(served: dict) -> int:
-    """Products that can be told of a property: a property without its id is a reject as a whole."""
+    """Products that can be attributed to a property: a property without its id is one reject."""
     return served["products_served"].get("multi", 0) - served["products_without_property_id"].get("multi", 0)
 
 
@@ -280,7 +280,7 @@ def test_a_lake_holds_one_supplier(user, run_here, supplier, ids):
 
 @pytest.fixture
 def mistyped(user, run_here, supplier, ids):
-    """A lake whose first sweep went to an address where nobody listens."""
+    """A lake whose first sweep went to an address where no server listens."""
     user.use_supplier(supplier)
     spec = str(user.write_spec(ids[:3]))
     user.environment |= {"NIGHTAUDIT_SPEC": spec, "NIGHTAUDIT_ATTEMPTS": "1"}
@@ -321,7 +321,7 @@ SLOW = {"latency_ms": 150}
 
 @pytest.fixture
 def stopped(user, ids):
-    """A user whose sweep was told to stop when a part of it had landed; the supplier is gone."""
+    """A user whose sweep was stopped when a part of it had landed; the supplier is gone."""
     with SandboxProcess(seed=3, properties=60, faults=SLOW) as slow:
         user.use_supplier(slow)
         sweep = user.start("sweep", "--spec", str(user.write_spec(ids, days=60)))

@@ -1,4 +1,4 @@
-"""What the doctor says of the way to a supplier."""
+"""What the doctor says about the connection to a supplier."""
 
 from __future__ import annotations
 

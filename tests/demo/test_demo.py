@@ -1,4 +1,4 @@
-"""A demo: nights on their own dates in an empty lake, which the next night goes on with."""
+"""A demo: nights on their own dates in an empty lake, which the next night continues."""
 
 from __future__ import annotations
 

@@ -70,8 +70,31 @@ WORDS = {
     "is away": "cannot be reached",
     "are away": "cannot be reached",
     "at odds": "differ, contradict",
+    "exists already": "already exists",
+    "is there already": "is already running, or: already exists",
+    "moved alike": "moved in the same direction",
+    "wait for a decision": "need a decision",
+    "waits for a decision": "needs a decision",
+    "begun already": "already started",
+    "as it comes": "with default settings",
+    "run it again": "run the command again",
+    "build it again": "rebuild it",
+    "nobody's": "name who it is about",
+    "surely": "clearly",
+    "not as written": "differs from what was written",
 }
-_FOUND = re.compile(rf"\b({'|'.join(map(re.escape, WORDS))})\b", re.IGNORECASE)
+# Whole phrases with a word in between.
+PATTERNS = {
+    r"another \w+ than": "a different … from, or: a … other than",
+    r"\d a (?:second|cell|request|offer)": "per",
+}
+_FOUND = re.compile(rf"\b({'|'.join([*map(re.escape, WORDS), *PATTERNS])})\b", re.IGNORECASE)
+
+
+def instead(found: str) -> str:
+    """Return what to write instead of an unwanted word."""
+    return WORDS.get(found) or next(better for pattern, better in PATTERNS.items() if re.fullmatch(pattern, found))
+
 
 _CODE = re.compile(r"`[^`\n]*`")
 

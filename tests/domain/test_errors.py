@@ -104,10 +104,10 @@ def test_a_thread_that_the_system_does_not_start_is_want_of_resources():
 
 
 def test_an_error_says_what_happened_what_was_kept_and_what_to_do():
-    error = NightauditError("It broke.", kept="Much was kept.", hint="Mend it.")
-    assert str(error) == "It broke.\nMuch was kept.\nMend it."
-    assert str(NightauditError("It broke.", hint="Mend it.")) == "It broke.\nMend it."
-    assert error.args == ("It broke.",)
+    error = NightauditError("It failed.", kept="Much was kept.", hint="Fix it.")
+    assert str(error) == "It failed.\nMuch was kept.\nFix it."
+    assert str(NightauditError("It failed.", hint="Fix it.")) == "It failed.\nFix it."
+    assert error.args == ("It failed.",)
 
 
 def test_a_refused_request_carries_its_codes():

@@ -46,7 +46,7 @@ batch = 1
 """
 # 2 markets x 2 days x (12 multi + 2 single); of a night.
 SEARCHES = 56
-# Each goes on from the one before it, but for a rebuild, which goes on from a report as `lake` does.
+# Each continues from the one before it, except a rebuild, which continues from a report as `lake` does.
 STEPS = ("sweep", "audit", "publish", "report", "lake", "rebuild")
 _AFTER = {
     "sweep": "before",
@@ -168,7 +168,7 @@ class Lab:
         return ended
 
     def argv(self, step: str) -> tuple[str, ...]:
-        """Return the command that begins a step or goes on with it, as a user would find it from the lake."""
+        """Return the command that begins or continues a step, as a user would find it from the lake."""
         begun = sorted(file.parent.name for file in self.lake.glob("raw/*/sweep.json"))
         return ("resume", begun[-1]) if step == "sweep" and len(begun) > 1 else ARGV.get(step, (step,))
 

@@ -52,7 +52,7 @@ class _BadSandbox(launch.SandboxProcess):
 
 
 def main(folder: Path, seconds: float) -> int:
-    """Sweep until the time is over."""
+    """Sweep until the time has passed."""
     # As in the suite: no process is started for each sweep, whose memory would not be this one's.
     normalisers.ProcessPoolExecutor = lambda workers, *_, **__: ThreadPoolExecutor(workers)
     launch.SandboxProcess = _BadSandbox  # type: ignore[misc]

@@ -258,7 +258,7 @@ def test_a_file_whose_checksum_another_process_was_about_to_write_is_no_damage(r
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         (root / ".lock.note").write_text(f"a sweep (process {other.pid})")
         assert any(found.startswith("checksums/nights: ") for found in reported(root))
-        # It goes on while verify waits.
+        # It continues while verify waits.
         monkeypatch.setattr(verifying.time, "sleep", lambda _: record_as_they_are(root, [written]))
         assert reported(root) == []
         other.kill()

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 
 MODES = ("count", "kill before", "kill after", "full", "read-only", "kill before name", "kill after name")
-# Far more than any command needs; whoever takes longer hangs.
+# Far more than any command needs; one that takes longer hangs.
 _PATIENCE_S = 240.0
 
 
@@ -30,7 +30,7 @@ _PATIENCE_S = 240.0
 class Command:
     """A command line of ours, the settings that it is given, and what befalls it.
 
-    `mode`, `at` and `name` are those of the shim; `kill_at_s` kills it after so many seconds; `beside` are command
+    `mode`, `at` and `name` are those of the shim; `kill_at_s` kills it after that many seconds; `beside` are command
     lines that begin at the same time.
     """
 

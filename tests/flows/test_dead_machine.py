@@ -1,4 +1,4 @@
-"""A machine that dies in the middle of a night: Prefect's server notices, and another worker goes on."""
+"""A machine that dies in the middle of a night: Prefect's server notices, and another worker continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A blocked night is told through Prefect's own notification blocks as well."""
+"""A blocked night is reported through Prefect's own notification blocks as well."""
 
 from __future__ import annotations
 

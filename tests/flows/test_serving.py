@@ -86,7 +86,7 @@ def await_address(serving: subprocess.Popen[bytes], log: Path) -> str:
             try:
                 call(found[1], "deployments/name/nightly/nightly", method="GET")
             except httpx.HTTPStatusError:
-                pass  # it is made a moment after this is told
+                pass  # it is made a moment after this is printed
             else:
                 return found[1]
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""What is wrong with a user's file is told by row, column and reason."""
+"""Mistakes in a user's file are reported with row, column and reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's file is loaded whole, once, and can be loaded anew from the raw zone alone."""
+"""A user's file is loaded completely, once, and can be loaded again from the raw zone alone."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ FEW = Bounds(seconds=60, memory_mb=500)
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """A lake with a published file whose view reads Parquet, and beside it what is nobody's business."""
+    """A lake with a published file whose view reads Parquet, next to files that no query may read."""
     home = tmp_path_factory.mktemp("home")
     for folder in ("published", "tables/offer/s", "raw/s"):
         (home / "lake" / folder).mkdir(parents=True)

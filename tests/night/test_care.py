@@ -106,7 +106,7 @@ def test_replaced_files_go_once_the_grace_period_is_over(lake):
     assert {care.kind for care in removed} == {"remove"}
     assert list((lake.table_root("offer") / sweep_id(0)).glob("*.parquet")) == []
     assert rows(lake) == before
-    # These nights were loaded without raw answers, which is told; no file of a table is missing or changed.
+    # These nights were loaded without raw answers, which is reported; no file of a table is missing or changed.
     assert [
         damage
         for damage in verify(lake, is_deep=True).damages

@@ -1,4 +1,4 @@
-"""Which properties are asked about in detail: by rule from the last published night, within a budget."""
+"""Which properties are requested in detail: by rule from the last published night, within a budget."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def settings_at(folder: Path, at: datetime | None, **given) -> Settings:
 
 
 def sweep_at(settings: Settings) -> str:
-    """Ask and load a night by the clock of the settings alone; return its sweep."""
+    """Sweep and load a night with the settings' clock alone; return its sweep."""
     lake = Lake(settings.lake)
     manifest = steps.start_or_go_on(settings, lake, settings.clock())
     asyncio.run(steps.collect(Night(settings, lake, manifest)))
@@ -66,7 +66,7 @@ def sweep_at(settings: Settings) -> str:
 
 
 def night_at(folder: Path, at: datetime) -> None:
-    """Make and publish a night by the clock of the settings alone."""
+    """Make and publish a night with the settings' clock alone."""
     settings = settings_at(folder, at)
     lake, sweep_id = Lake(settings.lake), sweep_at(settings)
     audit_sweep(settings, lake, sweep_id, settings.clock())

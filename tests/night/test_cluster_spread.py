@@ -105,7 +105,7 @@ def test_workers_send_what_one_machine_sends(tmp_path, supplier, redis, cluster)
 
 @pytest.mark.parametrize("is_killed", [True, False])
 def test_a_worker_that_is_lost_while_it_sends_costs_its_open_searches(tmp_path, supplier, redis, cluster, is_killed):
-    """What it had landed is not asked again; what it had open is sent by another one."""
+    """What it had landed is not requested again; another worker sends its open searches."""
     given = settings_of(supplier, redis)
     one = machine(tmp_path / "one", supplier, NIGHTAUDIT_CLUSTER=cluster.address, **given)
     before: dict[str, str] = {}

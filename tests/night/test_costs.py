@@ -51,7 +51,7 @@ def test_steps_of_a_night_are_timed_where_they_are_run(lake):
         Step.PUBLISH: [cells],
     }
     assert found[Step.AUDIT][0].seconds > 0
-    # It is there already, which takes no time that would say anything.
+    # It already exists, so its time would show nothing.
     before = found[Step.PUBLISH]
     publish_checked(lake, sweep_id(0), started_at(0))
     assert cost_history(lake).durations[Step.PUBLISH] == before

@@ -1,4 +1,4 @@
-"""Ctrl-C, wherever it falls: one message, what to do next, and no page of what Python says of it."""
+"""Ctrl-C, wherever it falls: one message, what to do next, and no traceback."""
 
 from __future__ import annotations
 

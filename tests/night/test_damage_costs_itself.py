@@ -1,4 +1,4 @@
-"""A damaged file costs what it holds: the nights to come are made without it, and are told what mends it."""
+"""A damaged file costs only what it holds: later nights continue without it, and a warning names its repair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that is really full: each step of a night says so with exit code 6, and goes on once there is space."""
+"""A disk that is really full: each step of a night says so with exit code 6, and continues once there is space."""
 
 from __future__ import annotations
 

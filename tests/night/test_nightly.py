@@ -36,7 +36,7 @@ from pipeline.night.verify import verify
 from pipeline.sweep import normalisers
 
 ROOT = Path(__file__).parents[2]
-# No night of the sandbox goes by the clock of the machine: a run may last beyond midnight.
+# No night of the sandbox uses the machine's clock: a run may last beyond midnight.
 AT = datetime(2026, 10, 1, 2, tzinfo=UTC)
 
 

@@ -67,7 +67,7 @@ def test_three_nights_by_two_machines_on_s3_are_those_of_a_folder(tmp_path, serv
     one, other = Machine(tmp_path / "one", server), Machine(tmp_path / "other", server)
     one.run("nightly", **night(1))
     other.run("nightly", **night(2))
-    # While the third is made, the store is away for some seconds.
+    # While the third is made, the store cannot be reached for some seconds.
     process = one.start("nightly", **night(3))
     versions = len(store.list_after("log"))
     until(lambda: len(store.list_after("log")) > versions)

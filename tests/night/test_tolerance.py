@@ -17,7 +17,7 @@ from pipeline.night.overview import Overview, SweepOverview
 from pipeline.night.tolerance import failed_share, refuse_too_many_failures, refuse_useless
 from pipeline.settings import Settings
 
-# 50 of 1,200 planned cells failed: 4.17%. Of the 1,100 that were asked about it would be 4.55%.
+# 50 of 1,200 planned cells failed: 4.17%. Of the 1,100 that were requested it would be 4.55%.
 COUNTS = {
     "planned": 1200, "offered": 900, "no_offer": 100, "absent": 50, "rejected": 0, "failed": 50, "not_swept": 100,
 }  # fmt: skip

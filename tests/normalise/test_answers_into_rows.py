@@ -1,4 +1,4 @@
-"""What an answer says of each property that was asked for, whatever its shape."""
+"""What an answer says about each requested property, whatever its shape."""
 
 from __future__ import annotations
 

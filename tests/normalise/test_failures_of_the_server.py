@@ -1,7 +1,7 @@
 """A server's error in a 200 never says that a property is absent, or that it has nothing on sale.
 
 However the error is wrapped, spelt, placed, padded and encoded: its cells have failed, and the client tries again.
-Where it stands beside properties, their offers are kept, and those that are missing have failed.
+If it comes with properties, their offers are kept, and those that are missing have failed.
 """
 
 from __future__ import annotations

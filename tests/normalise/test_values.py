@@ -262,7 +262,7 @@ def test_unknown_boards_and_kinds_of_promotion_are_kept_and_reported_with_their_
     tables = multi_with(lake, odd, odd, product(promotions=[{"promoType": "VALUE_ADD"}, {"promoType": "free night"}]))
     assert tables["offer"]["board_id"].to_pylist() == [777, 777, 14]
     reported = {(r["path"].rpartition(".")[2], r["detail"]): r["occurrences"] for r in tables["drift"].to_pylist()}
-    # The two say the same of one room, which is told too.
+    # The two say the same about one room, which is reported too.
     assert reported == {("id", "777"): 2, ("promoType", "Mystery"): 2, ("productId", "product"): 2}
 
 

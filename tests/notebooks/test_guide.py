@@ -1,4 +1,4 @@
-"""The analyst's guide shows what its queries answer. Run this file by hand to write the results anew."""
+"""The analyst's guide shows what its queries answer. Run this file by hand to rewrite the results."""
 
 from __future__ import annotations
 

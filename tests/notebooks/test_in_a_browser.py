@@ -92,7 +92,7 @@ def browser():
 
 @pytest.fixture
 def page(browser, address, printed):
-    """A page that must log no error, and ask nobody but this server; its browser has opened the printed address."""
+    """A page that must log no error, and call this server only; its browser has opened the printed address."""
     opened = browser.new_page(viewport={"width": 1000, "height": 1400})
     opened.goto(printed[0])
     wrong = []

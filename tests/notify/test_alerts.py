@@ -120,7 +120,7 @@ def test_new_findings_are_not_sent_again_if_the_message_of_resolved_ones_did_not
         monkeypatch.setenv("ADDRESS_ONE", address)
         tell_alerts(lake, rules(key=["sweep_id"]), WHERE)
         assert len(got) == 1
-    # The same row under another key: one is new, the other is over.
+    # The same row under another key: one is new, the other is resolved.
     with failing_at(1) as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
         (reported,) = tell_alerts(lake, rules(key=["state"]), WHERE)
@@ -188,7 +188,7 @@ def test_an_answer_that_drips_holds_no_other_up(lake, monkeypatch):
     with receiver(is_dripping=True) as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
         (reported,) = tell_alerts(lake, rules(), WHERE)
-        # The receiver goes on until it is let go.
+        # The receiver runs until it is released.
         assert (reported.failure, len(got)) == (None, 1)
 
 
@@ -216,6 +216,6 @@ def test_new_flags_are_reported_only_when_they_are_found_again():
         asked.extend(flags)
         return {"stands"}
 
-    left = confirmed(rule, rows, {"one": {"known": "told before"}}, confirm)
+    left = confirmed(rule, rows, {"one": {"known": "sent before"}}, confirm)
     assert [row["flag_id"] for row in left] == ["known", "stands"]
     assert asked == ["stands", "is-gone"]

@@ -27,7 +27,7 @@ TO = "from=nights@hotel.example&to=a@hotel.example,b@hotel.example"
 class Mailbox(socketserver.ThreadingTCPServer):
     """A server that keeps what it is sent, refuses each login, and recipients whose names begin with `no`.
 
-    It answers QUIT in a way that no server should: what it has taken is delivered all the same.
+    It answers QUIT in a way that no server should: what it has accepted is delivered anyway.
     """
 
     allow_reuse_address = daemon_threads = True

@@ -1,4 +1,4 @@
-"""What is news: each row once, and once more when it is over."""
+"""What is new: each row once, and once more when it is resolved."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ def _floor(row: Row) -> int | None:
 
 
 def _count_rooms(history: History, observed: dict[Key, Row]) -> None:
-    """Note each room of a cell whose number of rooms is another one than when it was last known."""
+    """Note each room of a cell whose number of rooms differs from the last known one."""
     tonight: dict[Key, int] = {}
     for row in observed.values():
         rooms = row["available_rooms"]

@@ -171,7 +171,7 @@ def _answer(
     for hotel in listed:
         property_id = hotel.get("propertyId")
         if property_id is None and is_multi and not len(asked) == len(listed) == 1:
-            # Where the properties that it may be of were asked again, it is known there which one it is.
+            # If the properties that it may belong to were requested again, those answers show which one it is.
             parts = sweep.nameless.get(record["search_id"], 0) + (not record["asked_again"])
             sweep.nameless[record["search_id"]] = parts
             continue
@@ -206,7 +206,7 @@ def _answer(
     known = [code for code in codes if code in NO_AVAILABILITY]
     if known and not any(500 <= code < 600 for code in codes):
         return "no_offer", known[0], unread
-    # It lists properties, or says that it lists none; everything else says nothing of any.
+    # It lists properties, or says that it lists none; everything else says nothing about any.
     if body.get("errors") in (None, []) and isinstance(body.get(name), list if is_multi else dict):
         return ("absent" if is_multi else "no_offer"), None, unread
     return "failed", next(iter(codes), None), unread

@@ -163,7 +163,7 @@ def _is_beyond(row: Row, days: int, rates: Rates) -> bool:
 
 
 def _unexplained(row: Row, days: int, rates: Rates) -> float:
-    """Return the distance from the closest price that the rates of so many days allow, in percent of that price."""
+    """Return the distance from the closest price that the rates of a number of days allow, in percent of that price."""
     if row["currency_basis"] == "same":
         return float(row["gap_pct"])
     day = _day(row)

@@ -21,7 +21,7 @@ def offers_stored(sweeps: list[Sweep]) -> list[Row]:
 
 
 def cells_stored(sweeps: list[Sweep]) -> list[Row]:
-    """`lake.cell`: the one status of every cell that was asked about."""
+    """`lake.cell`: the one status of every requested cell."""
     columns = ("sweep_id", "search_id", *CELL, "status", "code", "offers")
     return [{name: cell[name] for name in columns} for sweep in sweeps for cell in sweep.cells]
 

@@ -49,7 +49,7 @@ class Rates:
         return self._by_day[max(near)].get(currency) if near else None
 
     def range(self, currency: str, day: date, days: int = 8) -> tuple[Fraction, Fraction]:
-        """Return the lowest and the highest rate of a currency of so many days, the last of which is given."""
+        """Return the lowest and the highest rate of a currency over a number of days that end with the given one."""
         near = [
             rates[currency]
             for known, rates in self._by_day.items()

@@ -176,7 +176,7 @@ def guests() -> pl.Expr:
 
 
 def occupancy_supplement(offers: pl.DataFrame) -> pl.DataFrame:
-    """`mart.occupancy_supplement`: two adults against one, where both were asked about and on sale."""
+    """`mart.occupancy_supplement`: two adults against one, if both were requested and on sale."""
     same = tuple(name for name in (*STAY, *PRODUCT) if name != "party")
     stay = tuple(name for name in STAY if name not in {"party", "source", "currency_asked"})
     smaller = offers.filter(pl.col("party") == "1")

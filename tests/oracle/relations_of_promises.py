@@ -237,7 +237,7 @@ def _begins_at(penalty: Row, row: Row) -> datetime:
 
 
 def _cost(penalty: Row, row: Row) -> int | None:
-    """What a penalty costs: the stated amount; else percentage of so many nights; else percentage of the total."""
+    """What a penalty costs: the stated amount; else percentage of the nights; else percentage of the total."""
     if penalty["amount"] is not None:
         return penalty["amount"]
     pct, nights, total = penalty["penalty_pct"], penalty["penalty_nights"] or 0, row["total"]
@@ -290,7 +290,7 @@ def _share(term: Row, nights: int) -> float | None:
 
 
 def _share_at(terms: list[Row], nights: int, hours: float) -> float | None:
-    """The share of the total that cancelling costs so many hours before check-in."""
+    """The share of the total that cancelling costs at some hours before check-in."""
     shares = [
         _share(term, nights)
         for term in terms

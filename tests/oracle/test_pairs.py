@@ -1,4 +1,4 @@
-"""Claim: markets, floors and currencies are held against each other as the domain says, worked out from raw answers."""
+"""Claim: markets, floors and currencies are compared as the domain says, computed from the raw answers."""
 
 from __future__ import annotations
 

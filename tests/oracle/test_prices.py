@@ -1,4 +1,4 @@
-"""Claim: prices are compared as the domain says, pair by pair and to the cent, worked out from the raw answers."""
+"""Claim: prices are compared as the domain says, pair by pair and to the cent, computed from the raw answers."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def rules_of(lake: Lake, property_id: int) -> list[tuple[object, ...]]:
     return query_published(lake.published_file, query, {"own": property_id}).fetchall()
 
 
-# What a sweep asks, and what is worked out from the other columns.
+# What a sweep requests, and what is computed from the other columns.
 OURS = {
     *("sweep_id", "search_id", "offer_no", "penalty_no", "promotion_no", "property_id", "market", "source"),
     *("product_type", "check_in", "nights", "party", "currency_asked", "searched_at", "policy_key", "promotion_key"),

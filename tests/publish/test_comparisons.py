@@ -74,7 +74,7 @@ def test_rates_that_are_loaded_after_a_night_are_compared_at(lake, night, rates)
     load.load(lake, "rates", rates, started_at(1))
     assert refresh(lake)
     assert query_published(night, ASKED).fetchall() == AT_ONE_TO_TWO
-    # Whoever opened the last file goes on reading it.
+    # A session that opened the last file keeps reading it.
     assert len(before) == 3
     assert set(before) < set(held(lake))
     named = query_published(night, "SELECT path FROM state.file WHERE table_name = 'market_parity'").fetchall()

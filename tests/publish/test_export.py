@@ -65,7 +65,7 @@ def test_everything_that_analysts_read_is_in_the_file_and_it_needs_no_other(lake
         expected = {name: (rows(session, name), comments(session, name)) for name in relations(session)}
     made = export(lake.published_file, tmp_path / "all.duckdb", Selection())
     assert {each.relation: each.rows for each in made} == {name: len(held) for name, (held, _) in expected.items()}
-    # Nothing of the lake is there any more.
+    # Nothing of the lake is left.
     shutil.move(lake.root, tmp_path / "away")
     try:
         with duckdb.connect(str(tmp_path / "all.duckdb"), read_only=True, config={"threads": 1}) as session:

@@ -117,7 +117,7 @@ GOLDEN = {
     ),
     "only that nothing is refunded": ([{"is_refundable": False}], [(None, 200, "not_refundable", 0)]),
     "nothing said": ([{}], [(None, None, "undetermined", 0)]),
-    "what nobody can say beside what is known": (
+    "an unknown penalty next to known ones": (
         [{"window_hours": 72, "penalty_pct": 10.0}, {"window_hours": 48, "penalty_nights": 1.0}],
         [FREE, (72, 20, "percentage", 0), (48, None, "undetermined", 1)],
     ),

@@ -141,7 +141,7 @@ DAMAGE = {
 }
 
 
-# A night that is in a file that opens is not looked at again, so damage inside is met by the next one.
+# A night that is in a file that opens is not checked again, so the next one meets damage inside it.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "next_night"),
@@ -259,7 +259,7 @@ def test_another_process_opens_the_last_night_while_the_next_is_built(lake, publ
 @pytest.mark.usefixtures("published")
 def test_what_audits_found_can_be_read_once_their_log_is_summed_up(lake):
     for number in range(25):
-        # A log is summed up after so many commits, into a file of Parquet beside its entries.
+        # After a number of commits, a log is summed up in a Parquet file next to its entries.
         check = filled(QUALITY, {"sweep_id": sweep_id(0), "check_name": f"check {number}"})
         made = pa.Table.from_pylist([check], schema=QUALITY.schema)
         commit_rows(lake, QUALITY, made, sweep_id(0), f"audit-{number}", f"audit {number}")

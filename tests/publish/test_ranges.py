@@ -1,4 +1,4 @@
-"""A night may be worked out in one range of properties or in many: what it gives is the same."""
+"""A night may be computed in one range of properties or in many, with the same result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """Three nights of the sandbox, each worked out in one range."""
+    """Three nights of the sandbox, each computed in one range."""
     home = tmp_path_factory.mktemp("ranges")
     settings = settings_of_two_markets(home)
     for number in range(3):

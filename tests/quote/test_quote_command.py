@@ -68,6 +68,6 @@ def test_the_flow_does_the_same_and_nothing_of_it_is_ever_retried(monkeypatch):
     monkeypatch.setattr(module, "ask_quotes", module.ask_quotes.fn)
     with pytest.raises(InputError, match="2 reservations"):
         module.quote_check.fn(2)
-    # The table of outcomes goes to a server all the same, and where processors are busy that takes its time to start.
+    # The table of outcomes goes to a server anyway, and on busy processors that takes its time to start.
     with temporary_settings({PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS: 120}):
         assert module.quote_check.fn(2, markets=["GB"], yes_make_reservations=True).chosen == 2

@@ -324,7 +324,7 @@ def test_odd_texts_and_parts_of_an_answer_stop_nothing(quotable):
     assert len(found) == 2
 
 
-# What is lost is told, and never asked again
+# What is lost is reported, and never requested again
 
 
 @pytest.mark.parametrize(

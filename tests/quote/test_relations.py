@@ -121,7 +121,7 @@ def test_a_branded_property_of_the_map_is_quoted_by_what_was_answered_under_its_
     )
     sql = relation("staging", "quote_sample").sql
     query = f"WITH wanted AS ({WANTED}) SELECT rooms[1].offer_key, sent_property_id FROM ({sql}) ORDER BY 1"  # noqa: S608 - our own words
-    # Without a map, or after it was taken back, a product is quoted where it was told.
+    # Without a map, or after it was taken back, a product is quoted under the id of its answer.
     assert session.execute(query).fetchall() == [(1, 7), (2, 77), (3, 8)]
     opaque(session, (7, 77))
     assert session.execute(query).fetchall() == [(2, 77), (3, 8)]

@@ -1,4 +1,4 @@
-"""Cases: one id night after night, and what was said of it is kept."""
+"""Cases: one id night after night, and their notes are kept."""
 
 from __future__ import annotations
 

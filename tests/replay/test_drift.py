@@ -1,4 +1,4 @@
-"""How raw answers are built, held against the document: each deviation with its count, share and an example."""
+"""The structure of raw answers, compared with the document: each deviation with its count, share and an example."""
 
 from __future__ import annotations
 

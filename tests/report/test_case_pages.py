@@ -146,7 +146,7 @@ def test_a_complete_report_removes_pages_of_what_is_no_case_any_more_and_a_filte
     ended.write_text("a case before the night was published again")
     write_reports(lake, ["digest"], Scope(property_id=1))
     assert ended.exists()
-    # Pages of cases beyond the bound are of cases all the same.
+    # Cases beyond the bound are cases too, although they have no page.
     monkeypatch.setattr(reading, "CASE_PAGES", 1)
     write_reports(lake, ["digest"])
     assert len(held) > 1

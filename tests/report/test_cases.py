@@ -97,7 +97,7 @@ def test_the_summary_names_three_properties_each_once_and_the_figures_keep_every
 
 
 def test_the_summary_names_the_most_severe_first_and_new_ones_before_others_of_that_severity():
-    """The table begins with new ones; but whoever calls about three only, calls about what matters most."""
+    """The table begins with new ones; but those who make only three calls, make the most important ones."""
     cases = frame(
         case("case-1", "SE", 7, status="new", severity="low"),
         case("case-2", "SE", 8, status="new", severity="high"),

@@ -260,7 +260,7 @@ def test_offers_that_came_and_went_are_counted_tonight_and_over_the_last_nights(
     tiles = [
         (tile["value"], tile["label"]) for tile in json.loads(page.file.with_name("digest.json").read_text())["tiles"]
     ]
-    # Property 4 came on the night before, and 3 was not asked about since: it is not known to be gone.
+    # Property 4 came on the night before, and 3 was not requested since: it is not known to be gone.
     assert ("0", "offers new or back; 1 in 2 nights") in tiles
     assert [label for _, label in tiles if label.startswith("offers gone")] == ["offers gone; 0 in 2 nights"]
 

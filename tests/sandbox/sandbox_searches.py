@@ -58,7 +58,7 @@ def totals(hotels):
 
 
 def all_products(form):
-    """Return every product of a multi answer, whatever fields its houses and rooms lack."""
+    """Return every product of a multi answer, whatever fields its properties and rooms lack."""
     return [
         product
         for hotel in form["properties"]

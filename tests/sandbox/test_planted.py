@@ -164,7 +164,7 @@ def test_planted_penalty_amounts_exceed_the_rule_by_their_listed_size(a_world):
 
 
 def test_packages_below_the_floor_are_the_planted_ones(a_world, hotel):
-    """Beyond a cent of rounding; but for houses whose floor itself is what is planted: it lies above everything."""
+    """Beyond a cent of rounding, except for properties with a planted floor, which is above everything."""
     sizes = listed(a_world, planted.PACKAGE_LEAK, product_type="Package")
     elsewhere = listed(a_world, planted.FLOOR_BREACH, planted.FLOOR_EATS_PROMOTION)
     package = totals(multi(a_world, currency="EUR", market="SE", check_in=CHECK_IN, nights=3, product_type="Package"))

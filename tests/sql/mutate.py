@@ -100,7 +100,7 @@ def is_noticed(golden: Golden, cases: list[Path], made: Relation, sql: str) -> b
             if differs(golden, case, Relation(made.schema, made.name, made.grain, sql)):
                 return True
         except duckdb.Error:
-            # It cannot be run any more, or runs for ever.
+            # It can no longer be run, or runs forever.
             return True
         finally:
             clock.cancel()

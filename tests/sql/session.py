@@ -157,7 +157,7 @@ def shapes() -> dict[str, Table]:
 
 
 def _as_read(table: Table, more: tuple[Column, ...]) -> Table:
-    """A table with what is worked out of its columns where it is read, and with more."""
+    """A table with the columns that are computed when it is read, and with more."""
     return replace(table, columns=(*(replace(column, derived="") for column in table.columns), *more))
 
 

@@ -1,6 +1,6 @@
 """Every relation of a published file is read to its end, and to its fifth row, by plain DuckDB.
 
-The world is large enough for plans that small ones never get: DuckDB 2.0.0 waits for ever for the first rows of some.
+The world is large enough for plans that small ones never get: DuckDB 2.0.0 waits forever for the first rows of some.
 `make test-duckdb` runs this with the oldest DuckDB that is supported as well.
 """
 

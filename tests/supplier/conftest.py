@@ -157,13 +157,13 @@ class _Jumps(selectors.DefaultSelector):
     now = 0.0
 
     def select(self, timeout: float | None = None) -> list:
-        assert timeout is not None, "everybody waits, and nothing is due"
+        assert timeout is not None, "all tasks wait, and nothing is due"
         self.now += max(timeout, 0)
         return super().select(0)
 
 
 class Waits:
-    """Stands in for asyncio.sleep: notes how long it was asked to wait, and lets everybody else have a turn."""
+    """Stands in for asyncio.sleep: records how long it was to wait, and gives all other tasks a turn."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []

@@ -1,4 +1,4 @@
-"""The client against a real server that is told what to do."""
+"""The client against a real server that the tests control."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_token_address_that_keeps_failing_fails_the_search_and_not_the_sweep(w
     (answer,) = ask(wire, supplier, pacer=pacer)
     assert (answer.failure, answer.http_status, answer.attempts) == (Failure.NO_TOKEN, None, 0)
     assert answer.failure_detail == "token address: the token address answered 503"
-    # After the last attempt too: the others must not go on at once.
+    # After the last attempt too: the others must not continue at once.
     assert pacer.pauses == [7.0, 7.0, 7.0, 7.0]
 
 

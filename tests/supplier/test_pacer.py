@@ -13,7 +13,7 @@ from pipeline.supplier.pacer import Pacer, Unlimited
 
 
 class Clock:
-    """A clock that moves when somebody sleeps, by a little more than was asked for."""
+    """A clock that moves when a task sleeps, by a little more than was requested."""
 
     def __init__(self, lateness=(0.0,)) -> None:
         self.seconds = 1000.0
@@ -110,7 +110,7 @@ def test_no_second_of_the_server_sees_more_than_the_rate_however_long_requests_t
 
 
 def of_many_waiters(rate, lateness, count, before=None):
-    """When so many slots were taken by eight senders that wait for them, on a clock that wakes them up late."""
+    """When `count` slots were taken by eight senders that wait for them, on a clock that wakes them up late."""
     clock = Clock(lateness)
     pacer = Pacer(rate, now=clock.now, sleep=clock.sleep)
     times = []

@@ -1,4 +1,4 @@
-"""One rate for several processes: whoever owns them, no second has more slots than are allowed."""
+"""One rate for several processes: whichever takes them, no second has more slots than are allowed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def most_in_any_second(times: list[float]) -> int:
 
 
 async def sent_by(pacers: list[SharedPacer], senders: int, requests: int, delays: Iterator[float]) -> list[float]:
-    """When so many senders of each process wrote their requests, each some time after its turn had come."""
+    """When the senders of each process wrote their requests, each some time after its turn had come."""
     now, written = asyncio.get_running_loop().time, []
 
     async def sender(pacer: SharedPacer) -> None:

@@ -269,7 +269,7 @@ def test_a_disk_that_is_full_for_two_shards_at_once_is_reported_once(collecting,
     monkeypatch.setattr(collecting.lake, "put_new", full)
     with pytest.raises(LakeFull):
         collecting.run(supplier(), collecting.shards(64), in_flight=64)
-    # What asyncio has to say of a failure that nobody asked for, it says when the task is forgotten.
+    # asyncio reports a failure that was never retrieved when the task is discarded.
     gc.collect()
     assert "never retrieved" not in caplog.text
 

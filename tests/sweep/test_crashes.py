@@ -55,7 +55,7 @@ class Night:
         far_end.close()
 
     def finish(self, code=0) -> str:
-        """Wait for its end, and return what it told."""
+        """Wait for its end, and return its output."""
         self.process.join(240)
         assert self.process.exitcode == code
         try:
@@ -123,7 +123,7 @@ def test_a_killed_night_is_resumed_to_the_same_tables(sandbox, nights, undisturb
     if point == "just after a shard has landed":
         assert had_landed < SEARCHES
     elif point in {"after the changes are loaded", "between ledger and rename"}:
-        # Normalising and loading go on beside the collection; publishing comes after it.
+        # Normalising and loading continue alongside the collection; publishing comes after it.
         assert had_landed == SEARCHES
     assert nights(lake.root).finish() == ""
     assert served(sandbox) - before == SEARCHES - had_landed
@@ -235,7 +235,7 @@ def test_a_night_stopped_after_its_sweep_names_the_next_step(nights, undisturbed
 
 def test_a_second_signal_stops_at_once_and_still_says_how_to_go_on(sandbox, nights, undisturbed, tmp_path):
     lake = Lake(str(tmp_path / "lake"))
-    # Whoever waited for these answers would be stopped by pytest.
+    # A test that waited for these answers would be stopped by pytest.
     sandbox.control("faults", {"latency_ms": 600_000})
     try:
         night = nights(lake.root)

@@ -1,4 +1,4 @@
-"""A sweep that was begun today is gone on with as it was begun, or not at all."""
+"""A sweep that began today is resumed as it began, or not at all."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def shards(many: int) -> list[Shard]:
 
 
 def collected(ask_block, many=40, stop=None):
-    """Collect so many shards; return what this machine sent, which shards were reported as landed, and the error."""
+    """Collect `count` shards; return what this machine sent, which shards were reported as landed, and the error."""
     own, landed = Own(), []
 
     async def on_landed(shard):

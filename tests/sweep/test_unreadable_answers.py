@@ -1,4 +1,4 @@
-"""An unreadable answer, or an error with status 200, is asked again in halves until the property at fault is alone."""
+"""An unreadable answer, or an error with status 200, is requested again in halves until one property is isolated."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_pandas_can_be_imported_where_pyarrow_was_hidden_before():
 
 
 def test_a_process_that_is_being_started_does_not_hear_a_ctrl_c_meant_for_its_parent():
-    # Raised in the child before it was told anything: it ends the child unless it is held back.
+    # Raised in the child before it was sent anything: it ends the child unless it is held back.
     program = """
 import multiprocessing, signal
 from pipeline.process.child import interrupts_held_back
@@ -79,7 +79,7 @@ def test_neither_the_event_loop_nor_those_who_land_wait_for_a_worker_to_start(tm
         async with normalisers.Normalisers(Lake(str(tmp_path / "lake")), "a sweep", 1, 1) as pool:
             cut = [segments(Partition(Operation.MULTI, market, 0, 1)) for market in ("GB", "SE", "DE", "FR") * 20]
             waiting = [asyncio.create_task(pool.normalise(next(iter(each)), {})) for each in cut]
-            # Where they took the threads of the event loop, this would wait for them for ever.
+            # If they took the threads of the event loop, this would wait for them forever.
             await asyncio.to_thread(release.set)
             return await asyncio.gather(*waiting)
 

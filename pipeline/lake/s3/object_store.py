@@ -185,7 +185,7 @@ class Store:
                     raise LakeError(
                         f"The store of {self.address} does not answer: {_said(error)}",
                         kept="What was committed before is untouched; other files are still in this machine's copy.",
-                        hint="Check AWS_ENDPOINT_URL and the network, then run it again on this machine.",
+                        hint="Check AWS_ENDPOINT_URL and the network, then run the command again on this machine.",
                     ) from None
                 if not is_said:
                     logger.warning("The store of %s does not answer; trying again: %s", self.address, _said(error))

@@ -33,7 +33,7 @@ class SandboxProcess:
         with SandboxProcess(seed=1, night=0, properties=300) as sandbox:
             ... sandbox.base_url, sandbox.client_id, sandbox.client_secret, sandbox.pid
 
-    It is stopped on exit, and ends by itself when this process is gone, even after kill -9. `chosen` are fields of
+    It is stopped on exit, and ends on its own when this process is gone, even after kill -9. `chosen` are fields of
     `Options`, `faults` keys of `faults.Faults`. Raises FaultError for wrong faults, and SandboxStartError if there is
     no answer within `ready_s` seconds.
     """

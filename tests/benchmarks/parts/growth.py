@@ -121,7 +121,7 @@ def _published(lake: Lake, world: World, night: int) -> Cost:
 
 
 def planning(times: int, first: int) -> Callable[[], float]:
-    """The searches of the sample spec over so many properties."""
+    """The searches of the sample spec over a number of properties."""
     today = datetime.now(UTC).date()
     plan = SweepPlan.of(read_spec(SAMPLE_SPEC, today), range(1, times * first + 1), today)
 
@@ -132,7 +132,7 @@ def planning(times: int, first: int) -> Callable[[], float]:
 
 
 def loading(times: int, first: int, lake: str) -> Callable[[], float]:
-    """One commit a table for so many segments, whose files are all copies of one segment's."""
+    """One commit per table for a number of segments, whose files are all copies of one segment's."""
     template = Lake(lake)
     place = Lake(f"{lake}-{times}-{os.getpid()}")
     partition = Partition(Operation.MULTI, "GB", 0, times * first * _SEARCHES_A_SEGMENT)

@@ -134,7 +134,7 @@ def _run(lake: Path, offers: float, *words: str, settings: Mapping[str, str] | N
 
 
 def _sweep(offers: float, folder: Path) -> Cost | None:
-    """Sweep so many offers from a server that is not counted; None where there is none."""
+    """Sweep a number of offers from a server that is not counted; None if it is not installed."""
     if missing("nginx"):
         return None
     canned = [body for _, _, body in bodies(10, hotels=1)]
@@ -147,7 +147,7 @@ def _sweep(offers: float, folder: Path) -> Cost | None:
 
 
 def _of(units: float, *costs: Cost) -> Cost:
-    """Return what costs come to together, for so many units."""
+    """Return the sum of some costs, for a number of units."""
     return Cost(
         units,
         sum(cost.cpu_s for cost in costs),

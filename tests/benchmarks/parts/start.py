@@ -156,7 +156,7 @@ def _server(environment: dict[str, str]) -> Iterator[tuple[str, Callable[[], flo
 
 
 def _idle(cpu_s: Callable[[], float]) -> float:
-    """Return the CPU seconds that a server takes in each second in which nobody asks it."""
+    """Return the CPU seconds that a server takes in each second without a request."""
     before = cpu_s()
     time.sleep(_IDLE_S)
     return (cpu_s() - before) / _IDLE_S

@@ -165,7 +165,7 @@ def _paced(base: str, requests: int, lake: Path, rate: int) -> tuple[float, floa
 
 @contextmanager
 def sweeping(base: str, requests: int, lake: Path, rate: int = 10_000) -> Iterator[tuple[list[str], dict[str, str]]]:
-    """Give the command of a sweep of so many requests, of a hundred properties each, and its environment."""
+    """Give the command and environment of a sweep of `count` requests, each for a hundred properties."""
     nights = 1 if requests <= 300 else 16
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as spec:
         days = -(-requests // nights)
@@ -184,7 +184,7 @@ def sweeping(base: str, requests: int, lake: Path, rate: int = 10_000) -> Iterat
 
 
 def swept(base: str, requests: int, lake: Path, rate: int = 10_000) -> Cost:
-    """Run `nightaudit sweep` of so many requests; return its cost a request."""
+    """Run `nightaudit sweep` with `count` requests; return its cost per request."""
     with sweeping(base, requests, lake, rate) as (command, environment):
         return cost_of_command(command, environment, requests, accepted=_ENDED)
 

@@ -1,4 +1,4 @@
--- One row per cell of a batch and night on which it is asked about.
+-- One row per cell of a batch and night on which it is requested.
 SELECT
     cell.cell_no,
     search.night,

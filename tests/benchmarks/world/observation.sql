@@ -1,4 +1,4 @@
--- One row per series of a batch and night whose cell was answered: what the answer said of it. Money in cents.
+-- One row per series of a batch and night whose cell was answered: what the answer stated. Money in cents.
 WITH priced AS (
     SELECT
         series.series_no,

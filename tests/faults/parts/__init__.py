@@ -1,6 +1,6 @@
 """The parts of the suite. Each yields tries: functions of a lab, which may run in any order, side by side.
 
-`tries(count, chance, counted)` of a part is told how much is wanted (`TRIES` is everything), and how each step ended
+`tries(count, chance, counted)` of a part gets how much is wanted (`TRIES` is everything), and how each step ended
 that nothing befell.
 """
 

@@ -32,7 +32,7 @@ def tries(_: int, __: random.Random, ___: Counted) -> Iterator[Try]:
 def _set_back(step: str, name: str, back: timedelta) -> Try:
     def run(lab: Lab) -> Tally:
         tally = Tally("clock set back")
-        # A sweep that is to follow is held against the night before, the others against the night itself.
+        # A sweep that is to follow is compared with the night before, the others with the night itself.
         earlier = (lab.clock if step != "sweep" else lab.clock - timedelta(days=1)) - back
         disturb(tally, lab, step, f"{step}, {name}", clock=earlier)
         return tally

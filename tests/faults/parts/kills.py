@@ -48,7 +48,7 @@ def _at_instant(step: str, share: float) -> Try:
 
 
 def evenly(of: Sequence[Item], count: int) -> list[Item]:
-    """Choose so many, evenly; all, where there are no more."""
+    """Choose `count` of them, evenly; all, if there are no more."""
     if count >= len(of):
         return list(of)
     return [of[(2 * number + 1) * len(of) // (2 * count)] for number in range(count)]
