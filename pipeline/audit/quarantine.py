@@ -1,6 +1,6 @@
 """Quarantine: offers that break a rule so badly that they cannot be used become rows of `reject`, unpublished.
 
-Their penalties and promotions go with them; one without an offer is quarantined on its own. The files of the table `offer` stay,
+Their penalties and promotions go with them; one without an offer goes alone. The files of the table `offer` stay,
 and readers of the table's log get copies without the quarantined rows. The choice depends on the sweep's own rows
 alone, so a repeated audit makes the same one. The quarantine is one file and one commit, named after the sweep.
 """
