@@ -50,7 +50,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What cancelling costs; `penalty_no` is the penalty that counts, None where none does."""
+    """What cancelling costs; `penalty_no` is the penalty that counts, None if none does."""
 
     amount: Decimal | None
     rule: Rule
@@ -151,7 +151,7 @@ def _share(penalty: Penalty) -> tuple[tuple[int, int] | None, Rule]:
 
 
 def _units(value: float, unit: int, below: int) -> int | None:
-    """Return a number in units; None where it has more decimals than these, or is out of bounds."""
+    """Return a number in units; None if it has more decimals than these, or is out of bounds."""
     units = Decimal(repr(value)) * unit
     if abs(value) >= below or units != units.to_integral_value():
         return None

@@ -1,4 +1,4 @@
-"""A separate PostgreSQL server for a test, from Debian's package, that can be restarted."""
+"""A separate PostgreSQL server for a test, from Debian's package, which can be restarted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PostgresServer:
         return f"postgresql+asyncpg://prefect@127.0.0.1:{self._port}/prefect"
 
     def restart(self, seconds_away: float) -> None:
-        """Drop every connection, and be back after a while."""
+        """Drop every connection, and accept new ones after a while."""
         self.end()
         time.sleep(seconds_away)
         self._process = self._start()

@@ -1,4 +1,4 @@
-"""A Redis of a test's own."""
+"""A separate Redis server for a test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from free_port import free_port
 
 @contextmanager
 def redis_server(folder: Path) -> Iterator[str]:
-    """Give the address of a Redis of its own; skips the test where there is none."""
+    """Return the address of a separate Redis server; skips the test if there is none."""
     program = os.environ.get("REDIS_SERVER") or shutil.which("redis-server")
     if program is None:
         pytest.skip("there is no redis-server: apt-get install redis-server, or name it in REDIS_SERVER")

@@ -1,4 +1,4 @@
-"""Settings are read once, checked, and named where they cannot be used."""
+"""Settings are read once, checked, and named if they cannot be used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUTSIDE = {"base_url": "https://supplier.example", "client_id": "a", "client_sec
 
 @pytest.fixture(autouse=True)
 def no_settings_around(monkeypatch, tmp_path):
-    """Away from any .env, and without settings of the machine that runs the tests."""
+    """No .env, and no settings of the machine that runs the tests."""
     monkeypatch.chdir(tmp_path)
     for name in Settings.model_fields:
         monkeypatch.delenv(f"{PREFIX}{name.upper()}", raising=False)

@@ -28,7 +28,7 @@ SCHEMAS = ("lake", "mart", "ref", "report")
 
 
 def surface(folder: Path) -> str:
-    """All of it; `folder` is for a lake of one night."""
+    """Return the complete surface; `folder` is for a lake of one night."""
     sections = {
         "commands": commands(),
         "settings": sorted(PREFIX + name.upper() for name in Settings.model_fields),

@@ -1,4 +1,4 @@
-"""For each check a night that breaks it and nothing else, and a clean night that passes them all."""
+"""For each check, a night that breaks it and nothing else; and a clean night that passes them all."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ COMMON = min(
 
 
 class Fault(NamedTuple):
-    """What is done to a clean night. `also` are checks that cannot but fail with it, `of_sweep` goes to `load`."""
+    """A change to a clean night. `also` are checks that must fail with it, `of_sweep` goes to `load`."""
 
     do: Callable[[Night], Night]
     also: frozenset[str]

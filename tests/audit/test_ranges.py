@@ -35,7 +35,7 @@ SEARCHES = 2 * STAYS * 256
 
 
 def wide_night(night):
-    """Three times a clean night: 90 properties, of which no search asks for more than a third."""
+    """A clean night three times over: 90 properties, of which no search requests more than a third."""
     rows = {name: [] for name in clean_night(night)}
     for part in range(3):
         for name, held in clean_night(night, seed=part + 1).items():

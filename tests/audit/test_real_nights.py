@@ -67,7 +67,7 @@ class Nights:
         )
 
     def sweep(self, spoil=as_it_is, *, in_lake: Callable[[Lake, str], None] = lambda _lake, _sweep: None) -> Audit:
-        """Ask, load and audit the next night, and publish it if it passes."""
+        """Sweep, load and audit the next night, and publish it if it passes."""
         now = utc_now()
         self.sandbox.control("night", {"night": self.number})
         self.supplier.spoil = spoil

@@ -40,7 +40,7 @@ Counts = dict[str, list[int]]
 
 
 def measured(name: str, seed: int, asked: str, of_a_kind: int) -> tuple[Counts, list[str]]:
-    """Make one world and hold what is found against what was planted; return the counts, and what went wrong."""
+    """Make one world and compare the findings with the plants; return the counts, and what went wrong."""
     confounder, questions = CONFOUNDERS[name], NAMES[asked]
     nights = NIGHTS[questions]
     with (

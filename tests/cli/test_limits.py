@@ -1,4 +1,4 @@
-"""Limits of a user's shell: too little is said before anything is begun, and what is enough does a night."""
+"""Limits of a user's shell: too little is reported before anything starts, and enough completes a night."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_command_that_looks_at_the_files_of_a_lake_finds_with_it_what_it_finds
 
 
 def assert_enough_and_no_less(folder: Path, command: list[str], lake: Path | str) -> None:
-    """Hold a light command to the address space that it asks for, and see it refused with any less."""
+    """Run a light command with exactly the address space that it needs, and see it refused with any less."""
     enough = needed_by_mb(command[0])
     assert enough <= 400 + 300 + 150 * os.cpu_count() < needed_mb()
     done = under(folder, f"ulimit -v {enough * 1_000_000 // 1024 + 1}", "-m", "pipeline.cli", *command, lake=lake)

@@ -13,7 +13,7 @@ MOST_BYTES = 200_000
 
 
 def draw(lake: Path) -> None:
-    """Write the picture. Ends with a message where there is no digest, or no Chromium."""
+    """Write the picture. Ends with a message if there is no digest, or no Chromium."""
     digests = sorted((lake / "reports").glob("*/index.html"))
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not digests or browser is None:

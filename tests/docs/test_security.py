@@ -1,4 +1,4 @@
-"""The claims of the section on security: each names a test, and what no test of ours can ask is asked by CI."""
+"""The claims of the section on security: each names a test, and what our tests cannot check is checked by CI."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_every_claim_names_tests_that_exist():
     ids=["none", "one", "away"],
 )
 def test_ci_audits_the_dependencies_and_fails_on_a_known_vulnerability(tmp_path, code, found, ended):
-    """The auditor is stood in for: what it answers about a locked dependency changes by the day."""
+    """A stand-in for the auditor: its answers about a locked dependency change daily."""
     assert "\nmake audit-deps\n" in (ROOT / ".ci" / "run").read_text()
     report = "" if found is None else f"printf '%s' '{found}' > .audit.json; "
     (tmp_path / "uv").write_text(f"#!/bin/sh\n{report}exit {code}\n")

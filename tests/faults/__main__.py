@@ -1,6 +1,6 @@
 """`make test-faults`, or `PYTHONPATH=tests python -m faults [PART …] [--tries N] [--seed N] [--jobs N]`.
 
-Prints a line for each try as it ends, then what each fault came to, and ends with 1 where anything was lost, doubled or
+Prints a line for each try as it ends, then the results of each fault, and ends with 1 if anything was lost, doubled or
 left broken. Stopped (Ctrl-C), it prints the table of what was done. A run of all parts with all tries is kept as the
 table of `tests/faults/README.md`.
 """
@@ -32,7 +32,7 @@ _BEGIN, _END = "<!-- table: written by `make test-faults` -->", "<!-- end of the
 
 
 def compiled(folder: Path) -> Path | None:
-    """Compile the shim; None where there is no C compiler. Raises CalledProcessError."""
+    """Compile the shim; None if there is no C compiler. Raises CalledProcessError."""
     if not shutil.which("cc"):
         sys.stderr.write("There is no C compiler (cc): processes are killed at random instants only.\n")
         return None
@@ -111,7 +111,7 @@ def table(tallies: Iterable[Tally]) -> str:
 
 
 def main() -> int:
-    """Run the parts that are asked for."""
+    """Run the requested parts."""
     asked = argparse.ArgumentParser(prog="make test-faults", description=__doc__.splitlines()[0])
     asked.add_argument("parts", nargs="*", metavar="PART", help=f"of: {', '.join(PARTS)}; all, if none is named")
     asked.add_argument("--tries", type=int, default=TRIES, help="kills in all; fewer make other parts smaller, too")

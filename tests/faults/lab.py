@@ -1,4 +1,4 @@
-"""A lake to do harm to: its nights as they are undisturbed, step by step, and commands that something befalls.
+"""A lake to inject faults into: its undisturbed nights, step by step, and commands that a fault hits.
 
 Each lab has a lake, a sandbox and a warm process of its own, so that labs work side by side. The lake lies at one path
 for as long as the lab lives, because the published file names its files by their path.
@@ -99,7 +99,7 @@ class Lab:
         self._sandbox.stop()
 
     def _make_nights(self) -> None:
-        """Make a first night, then a second one, and keep the lake as it is before and after each step of that."""
+        """Make two nights, and keep the lake as it is before and after each step of the second."""
         for step in STEPS[:-1]:
             self.must(*self.argv(step))
         self.turn_to(1)
@@ -110,7 +110,7 @@ class Lab:
             self._keep(step)
 
     def turn_to(self, night: int, clock: datetime | None = None) -> None:
-        """Let clock and sandbox tell of a night; `clock` is its instant, if it is not a day after the one before."""
+        """Set clock and sandbox to a night; `clock` is its instant, unless it is a day after the previous one."""
         self.clock = clock or FIRST + timedelta(days=night)
         self._sandbox.control("night", {"night": night, "today": self.clock.date().isoformat()})
 
@@ -119,16 +119,16 @@ class Lab:
         self.undisturbed[step] = held(self.lake)
 
     def back_to(self, step: str) -> None:
-        """Put the lake back to how it was after a step of the undisturbed second night."""
+        """Restore the lake to its state after a step of the undisturbed second night."""
         shutil.rmtree(self.lake, ignore_errors=True)
         shutil.copytree(self.folder / f"after-{step}", self.lake)
 
     def held(self, step: str) -> Held:
-        """Read what the lake holds, which may be just what it held after a step of the undisturbed night."""
+        """Read the content of the lake, which may equal that after a step of the undisturbed night."""
         return held(self.lake, (self.folder / f"after-{step}", self.undisturbed[step]))
 
     def before(self, step: str) -> str:
-        """Name the step before a step."""
+        """Return the step before a step."""
         return _AFTER[step]
 
     # Commands ---------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class Lab:
     def run(
         self, *argv: str, clock: datetime | None = None, env: dict[str, str] | None = None, **befalls: Any
     ) -> list[Ended]:
-        """Run a command, which something may befall; see `Command`."""
+        """Run a command, which a fault may hit; see `Command`."""
         lent = {
             "base_url": self._sandbox.base_url,
             "client_id": self._sandbox.client_id,
@@ -162,7 +162,7 @@ class Lab:
         return [Ended(**ended) for ended in json.loads(self._warm.stdout.readline())]
 
     def must(self, *argv: str) -> Ended:
-        """Run a command that has to succeed. Raises AssertionError with what it said."""
+        """Run a command that must succeed. Raises AssertionError with its output."""
         (ended,) = self.run(*argv)
         assert ended.code == 0, f"{argv} ended with {ended.code}:\n{ended.said[-3000:]}"
         return ended

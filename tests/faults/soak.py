@@ -1,4 +1,4 @@
-"""Sweeps of a supplier that does all of its bad modes, one after the other in one process, and what it has then.
+"""Sweeps of a supplier with all of its faults, one after the other in one process, and its resources afterwards.
 
 `python -m faults.soak FOLDER SECONDS` writes a line of JSON after each sweep. It ends with 1 where the statuses of
 a sweep's cells do not add up to the planned ones.

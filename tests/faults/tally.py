@@ -1,4 +1,4 @@
-"""What came of the tries of one fault: a line of the table."""
+"""The results of the tries of one fault: a line of the table."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Tally:
             self.broken.append(f"{self.fault}, {what}: {leaks[0]}: {ended.said[-3000:]}")
 
     def compare(self, lab: Lab, step: str, what: str) -> None:
-        """Count what the lake lacks, and what it has too much, against the undisturbed night after a step."""
+        """Count what the lake lacks and what it has in excess, compared with the undisturbed night after a step."""
         found, wanted = lab.held(step), lab.undisturbed[step]
         for name, counts in (("lost", wanted.lost(found)), ("doubled", wanted.doubled(found))):
             if counts:
@@ -70,7 +70,7 @@ class Tally:
 
 
 def ending(ended: Ended) -> str:
-    """Say in a word or two how a command ended. A traceback is no message."""
+    """Return in a word or two how a command ended. A traceback is no message."""
     said = _ENDINGS.get(ended.code, f"code {ended.code}")
     if "It hung." in ended.said:
         said = "hung"
@@ -80,7 +80,7 @@ def ending(ended: Ended) -> str:
 
 
 def disturb(tally: Tally, lab: Lab, step: str, what: str, **befalls: object) -> None:
-    """Let something befall a step of the second night, run the step again to its end, and count what came of it."""
+    """Inject a fault into a step of the second night, run the step again to its end, and count the differences."""
     lab.back_to(lab.before(step))
     for ended in lab.run(*lab.argv(step), **befalls):
         tally.note(ended, what)
@@ -89,7 +89,7 @@ def disturb(tally: Tally, lab: Lab, step: str, what: str, **befalls: object) -> 
 
 
 def go_on(tally: Tally, lab: Lab, step: str, what: str) -> None:
-    """Run a step to its end, undisturbed, and count what came of it."""
+    """Run a step to its end, undisturbed, and count the differences."""
     landed, served = lab.landed(), lab.served()
     (ended,) = lab.run(*lab.argv(step))
     if ended.code:

@@ -1,4 +1,4 @@
-"""Whatever file of a lake is deleted or emptied, `verify` reports it, and the command that it names mends it."""
+"""Whatever file of a lake is deleted or emptied, `verify` reports it, and the command that it names repairs it."""
 
 from __future__ import annotations
 

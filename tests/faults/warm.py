@@ -1,4 +1,4 @@
-"""A process that has imported all that the commands need, and forks one for each command that it is asked to run.
+"""A process that has imported all that the commands need, and forks one for each command that it is to run.
 
 A line of JSON in is a `Command`; a line of JSON out is one `Ended` for each process that it was run in. Whatever
 befalls a command happens in its own process: a kill, a limit, a full disk (see `shim.c`).
@@ -49,7 +49,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: its exit code (negative: the signal), and what it took.
+    """How a command ended: its exit code (negative: the signal), and the resources it used.
 
     `kinds` has a letter for each event, in their order; `bytes` were written below the folder; `names` are those of
     the files that were renamed or linked into their places. Killed, it has none of them.
@@ -190,7 +190,7 @@ def _run(command: Command) -> list[Ended]:
 
 
 def _end_rest(child: int) -> None:
-    """End what a killed command has started and left behind, as the end of a machine or a container would."""
+    """End the processes that a killed command has left behind, as the end of a machine or a container would."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
 

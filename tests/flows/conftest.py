@@ -1,4 +1,4 @@
-"""One real Prefect server for the session, started as `make schedule` starts it; nothing phoned home."""
+"""One real Prefect server for the session, started as `make schedule` starts it, without telemetry."""
 
 from __future__ import annotations
 

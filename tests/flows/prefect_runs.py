@@ -1,4 +1,4 @@
-"""Talking to a Prefect server as its users do, and an environment that holds nothing of one's own."""
+"""Calls to a Prefect server as its users make them, and an environment without the user's own settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def environment(tmp_path: Path, spec: Path, **others: str) -> dict[str, str]:
 
 
 def call(address: str, path: str, body: object = None, method: str = "POST") -> object:
-    """Call the server as Prefect's client does: again where it answers 503, as it does while its SQLite is locked.
+    """Call the server as Prefect's client does: again if it answers 503, as it does while its SQLite is locked.
 
     Where both cores are busy it may not answer in a minute; reading is asked once more then.
     """

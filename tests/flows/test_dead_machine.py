@@ -65,7 +65,7 @@ def worker(given: dict[str, str], folder) -> subprocess.Popen[bytes]:
 
 
 def kill(machine: subprocess.Popen[bytes]) -> None:
-    """End a worker and all that it has started, without a word, as a machine that loses its power does."""
+    """Kill a worker and everything that it has started without notice, as a power failure does."""
     if machine.poll() is None:
         children = psutil.Process(machine.pid).children(recursive=True)
         for process in [psutil.Process(machine.pid), *children]:

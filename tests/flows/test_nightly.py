@@ -1,4 +1,4 @@
-"""The night as a Prefect flow: the same steps as tasks, and what Prefect keeps of them."""
+"""The night as a Prefect flow: the same steps as tasks, and what Prefect stores about them."""
 
 from __future__ import annotations
 

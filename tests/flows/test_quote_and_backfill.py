@@ -32,7 +32,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def published(made, in_environment, server):  # noqa: ARG001 - flows report to it
-    """The lake of both tests, and an environment that leads to it."""
+    """The lake of both tests, and an environment that points to it."""
     in_environment(made)
     return Lake(made.lake)
 

@@ -1,4 +1,4 @@
-"""Whose turn it is: late nights, two sweeps of one spec, a busy lake, and what a form may send."""
+"""Which run may start: late nights, two sweeps of one spec, a busy lake, and what a form may send."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from faults.tally import Tally, disturb
 
 
 def tries(count: int, _: random.Random, counted: Counted) -> Iterator[Try]:
-    """Yield each file of each step; fewer, evenly chosen, where not everything is wanted.
+    """Yield each file of each step; fewer, evenly chosen, unless everything is wanted.
 
-    Files are known by their names, since threads finish theirs in another order each time.
+    Files are known by their names, because threads finish in a different order each time.
     """
     for step in STEPS:
         names = sorted(set(counted[step].names))

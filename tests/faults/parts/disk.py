@@ -13,7 +13,7 @@ _LEVELS = 10
 
 
 def tries(count: int, _: random.Random, __: Counted) -> Iterator[Try]:
-    """Yield the levels of each step, then the steps on a read-only lake; fewer levels where there are fewer tries."""
+    """Yield the levels of each step, then the steps on a read-only lake; fewer levels if there are fewer tries."""
     levels = min(_LEVELS, max(1, count // len(STEPS)))
     for step in STEPS:
         for level in range(levels):
@@ -44,7 +44,7 @@ def _read_only(step: str) -> Try:
 
 
 def _must_say_so(tally: Tally) -> Tally:
-    """Hold a step to what it is to do: end with the exit code of a write that was refused, or need no such write."""
+    """Check that a step ends with the exit code of a refused write, or needs no such write."""
     if not tally.happened.keys() <= {"done", "no space"}:
         tally.broken.append(f"{tally.fault}: {'; '.join(tally.said)}")
     return tally

@@ -1,4 +1,4 @@
-"""Too little memory and too few descriptors, which is said; and as much as is said to be needed, which must do."""
+"""Too little memory and too few descriptors, which is reported; and the reported minimum, which must be enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A supplier that does all of its bad modes, for minutes: memory, descriptors and threads of the process stay flat."""
+"""A supplier with all of its faults, for minutes: memory, descriptors and threads of the process stay flat."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ def _soak(lab: Lab, seconds: int) -> Tally:
 
 
 def _growth(values: Sequence[float]) -> float:
-    """Return how much more the last third has than the second; in the first, all is warmed up."""
+    """Return how much more the last third uses than the second; the first is warm-up."""
     third = len(values) // 3
     return median(values[2 * third :]) - median(values[third : 2 * third]) if third else 0

@@ -1,4 +1,4 @@
-"""Two commands at once: each is done, or refused because the other one holds the lake; run again, it is done.
+"""Two commands at once: each succeeds, or is refused because the other holds the lake and then succeeds.
 
 Then the lake is as if one had followed the other.
 """
@@ -34,7 +34,7 @@ _PAIRS = (
 
 
 def tries(count: int, _: random.Random, __: Counted) -> Iterator[Try]:
-    """Yield two of each step, then the pairs, each a few times; fewer where not everything is wanted."""
+    """Yield two of each step, then the pairs, each a few times; fewer unless everything is wanted."""
     often = _OFTEN if count >= TRIES else 1
     for step in STEPS:
         for _again in range(often):
@@ -93,7 +93,7 @@ def _run(lab: Lab, argv: tuple[str, ...], *beside: tuple[str, ...]) -> list[Ende
 
 
 def _compare(tally: Tally, found: Held, in_turn: list[Held]) -> None:
-    """Count what there is against the one after the other, in the order that comes closer."""
+    """Compare the result with running one after the other, in the order that comes closer."""
     differences = [(wanted.lost(found), wanted.doubled(found)) for wanted in in_turn]
     lost, doubled = min(differences, key=lambda both: sum(both[0].values()) + sum(both[1].values()))
     tally.lost += sum(lost.values())
