@@ -83,7 +83,7 @@ CHEAP_PROPERTIES = 40
 
 
 class Course(NamedTuple):
-    """What befalls the nights of a world beside what is planted in it."""
+    """What happens to the nights of a world besides what is planted in it."""
 
     supplier: str | None = None
     """Base address of what stands between the pipeline and the sandbox; None: nothing does."""
@@ -218,7 +218,7 @@ def load_rates(
 
 
 def load_prices(lake: Lake, file: Path, observed_at: datetime, *, loaded_at: datetime) -> None:
-    """Load the prices that a seller asks who adds the mark-up to what each offer costs without promotion."""
+    """Load the prices of a seller who adds the mark-up to the cost of each offer without promotion."""
     cell = "property_id, market, product_type, check_in, nights, party, currency, room_id, board_id, policy_key"
     price = f"round(max(coalesce(pre_promo_total, total)) * {1 + MARKUP_PCT / 100}, 2)"
     query = (

@@ -1,4 +1,4 @@
-"""A shortest stay, a price for several rooms and full board beside room only: what the sandbox does, the lake says."""
+"""A minimum stay, a price for several rooms and full board besides room only: the lake shows what the sandbox does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A flag led back to the raw answers: `nightaudit explain` of every rule, and where answers are not what they were."""
+"""A flag traced to its raw answers: `nightaudit explain` of every rule, and when answers have changed."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ WAITING = """
 
 
 class Supplier:
-    """What befalls the answers of a night."""
+    """What happens to the answers of a night."""
 
     def __init__(self, ids):
         self.quiet, self.large, self.night = ids[3], ids[7], 0
@@ -94,7 +94,7 @@ def numbered(room_stays, number):
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory):
-    """The cases that wait and what the digest says, night by night, and the supplier."""
+    """The open cases and what the digest says, night by night, and the supplier."""
     home = tmp_path_factory.mktemp("calls")
     with (
         SandboxProcess(seed=7, properties=400, plant_share=0.0, missing_share=0.0) as sandbox,

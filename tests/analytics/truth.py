@@ -119,7 +119,7 @@ class Score:
 
 
 def scores(world: PlantedWorld) -> dict[str, Score]:
-    """Hold what stands after the last night against what was planted, rule by rule of those that it was made for."""
+    """Compare what is open after the last night with what was planted, rule by rule of those it was made for."""
     made = {}
     for rule, truth in TRUTH.items():
         if truth.questions == world.questions:

@@ -32,7 +32,7 @@ KEPT = Path(__file__).parent
 
 
 def run(name: str, size: Size, console: Console) -> dict[str, Any]:
-    """Run a part in a folder of its own; return its results with the load that it met."""
+    """Run a part in a separate folder; return its results with the load average."""
     began, before = time.perf_counter(), os.getloadavg()[0]
     console.print(f"{name} …", style="dim")
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
@@ -63,7 +63,7 @@ def _commit() -> str:
 
 
 def machine() -> dict[str, object]:
-    """Return what the figures were made on."""
+    """Return a description of the machine."""
     return {
         "cores": os.cpu_count(),
         "memory_gb": round(psutil.virtual_memory().total / 1e9),

@@ -1,4 +1,4 @@
-"""What befalls a planted world beside what is planted in it: the supplier, markets, rates and answers go their own way.
+"""What happens to a planted world besides the plants: the supplier, markets, rates and answers change on their own.
 
 Each is one that a rule might take for an anomaly. What is asked and answered differs from the clean world in nothing
 else, so a finding that is added or lost is owed to it.
@@ -33,7 +33,7 @@ SILENT, SWITCHED = "FR", "US"
 
 
 class Confounder(NamedTuple):
-    """How the nights of a world differ from those of a clean one."""
+    """How the nights of a world differ from clean ones."""
 
     change: Change | None = None
     faults: dict[str, Any] | None = None

@@ -49,7 +49,7 @@ def is_installed() -> bool:
 
 
 def install() -> str | None:
-    """Make the environment, once; return why it cannot be had."""
+    """Make the environment, once; return why it is not available."""
     if is_installed():
         return None
     venv.create(_HOME, clear=True, with_pip=True)

@@ -1,4 +1,4 @@
-"""How well each rule does against what is planted, clean and beside what it might take for an anomaly.
+"""How well each rule finds what is planted, in clean worlds and next to confounders.
 
 `python tests/benchmarks/detector_truth.py` prints the table of tests/benchmarks/README.md: precision and recall of each
 rule over cells (property and market), with Wilson's interval of 95%, added up over seeds. `--seeds` and `--worlds` take

@@ -1,4 +1,4 @@
-"""What every part of the benchmark shares: a cost, contenders in processes of their own, and rows of the result.
+"""What all parts of the benchmark share: costs, contenders in separate processes, and rows of the result.
 
 A part has contenders. Each runs in a fresh process, says when it is ready, and then what its work cost; rounds
 interleave them, so that what else the machine does meets all alike. Ratios are made within a round. Memory is looked
@@ -41,7 +41,7 @@ class Size:
     is_tiny: bool
 
     def of(self, full: int, tiny: int) -> int:
-        """Return the one of two numbers that is meant."""
+        """Return the number for this size."""
         return tiny if self.is_tiny else full
 
     @property
@@ -51,7 +51,7 @@ class Size:
 
     @property
     def rounds(self) -> int:
-        """How often each contender runs."""
+        """Number of rounds of each contender."""
         return self.of(3, 1)
 
 
@@ -75,13 +75,13 @@ class Cost:
 
     @property
     def cpu_us(self) -> float:
-        """CPU microseconds a unit."""
+        """CPU microseconds per unit."""
         return 1e6 * self.cpu_s / self.units
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the result. `reached` None: there is nothing to reach."""
+    """A line of the result. `reached` None: it has no target."""
 
     part: str
     what: str
@@ -105,7 +105,7 @@ class Result:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """Keep Python's collector from running, and leave it as it was: what runs next in this process needs it."""
+    """Keep Python's collector from running, then restore it: what runs next in this process needs it."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -142,7 +142,7 @@ def cost_of(work: Callable[[], float]) -> Cost:
 def _orphans_counted() -> Iterator[None]:
     """Adopt processes whose parent ends, and wait for them: otherwise their cost is unknown.
 
-    The helpers of Python's multiprocessing are such: they end by themselves once their parent has ended.
+    The helpers of Python's multiprocessing are such: they end on their own once their parent has ended.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -154,7 +154,7 @@ def _orphans_counted() -> Iterator[None]:
 
 
 class Watch:
-    """Looks at a process and its descendants until they end: how much memory they take."""
+    """Measures the memory of a process and its descendants until they end."""
 
     def __init__(self, pid: int) -> None:
         self._root = pid
@@ -165,7 +165,7 @@ class Watch:
         self.peak_mb = self.largest_mb = self.largest_started_mb = 0.0
 
     def look(self) -> float:
-        """Look once; return the memory of all processes together, in MB."""
+        """Take one sample; return the memory of all processes together, in MB."""
         held = []
         try:
             if self._looks % _LOOKS_A_FAMILY == 0:
@@ -191,7 +191,7 @@ class Watch:
         return self
 
     def stop(self) -> None:
-        """Look no longer."""
+        """Stop sampling."""
         self._ended.set()
         self._thread.join()
 
@@ -233,7 +233,7 @@ def in_own_process(module: str, contender: str, arguments: Mapping[str, object])
 def cost_of_command(
     command: Sequence[str], environment: Mapping[str, str], units: float = 1, accepted: Sequence[int] = (0,)
 ) -> Cost:
-    """Run a command from nothing; its whole life is counted. Raises RuntimeError for an exit code not accepted."""
+    """Run a command from a cold start; all of it is counted. Raises RuntimeError for an exit code not accepted."""
     with _scratch() as output:
         with _orphans_counted():
             cpu, began, written = cpu_seconds(), time.perf_counter(), written_mb()
@@ -286,7 +286,7 @@ def ratio_row(
     unit: str = "x",
     note: str = "",
 ) -> Row:
-    """Return the row of a ratio's median, with its spread; `reach` is the least, or the most, that is aimed for."""
+    """Return the row of a ratio's median, with its spread; `reach` is the target: a minimum or a maximum."""
     value = statistics.median(ratios)
     sign = ">=" if is_least else "<="
     reached = None if reach is None else (value >= reach if is_least else value <= reach)
@@ -300,9 +300,9 @@ TIMES = (1, 4, 16)
 def add_growth(
     result: Result, part: str, stage: str, sizes: Sequence[float], rounds: Sequence[Sequence[float]]
 ) -> None:
-    """Add what a cell costs at 1x, 4x and 16x of a stage, in CPU s of each round: a row, and a curve.
+    """Add the cost per cell of a stage at 1x, 4x and 16x, in CPU seconds of each round: a row, and a curve.
 
-    What is paid once a night makes small ones dearer a cell; what grows faster than the cells, large ones.
+    Fixed costs make small nights dearer per cell; costs that grow faster than the cells, large ones.
     """
     ratios = [(cpu_s[2] / sizes[2]) / (cpu_s[1] / sizes[1]) for cpu_s in rounds]
     cpu_s = [statistics.median(costs) for costs in zip(*rounds, strict=True)]

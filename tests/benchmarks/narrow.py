@@ -1,6 +1,6 @@
 """How little a night could cost: keys, history, state, exact pairs and a summary, in ranges of property ids.
 
-A prototype, to hold publishing against: the least that it must do, by the shortest way. Only the key, a hash of the
+A prototype to compare publishing with: the minimum that it must do, in the shortest way. Only the key, a hash of the
 values and where the row lies are compared; wide rows are fetched for what changed. It knows no cells that failed, no
 findings and no readers.
 """
@@ -52,7 +52,7 @@ FROM read_parquet({pairs}) GROUP BY ALL
 
 
 def narrow_night(before: Path, night: Path, ranges: int, folder: Path) -> Callable[[], float]:
-    """Make the state of the night before, uncounted; the work is the night itself, and returns how many its offers."""
+    """Make the state of the night before, uncounted; the work is the night itself, and returns its number of offers."""
     folder.mkdir(parents=True, exist_ok=True)
     session = duckdb.connect(":memory:")
     session.execute(_SETTINGS)

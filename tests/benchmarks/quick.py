@@ -63,7 +63,7 @@ def measure(folder: Path) -> dict[str, list[float]]:
 
 
 def has_changed(now: Sequence[float], kept: Sequence[float]) -> bool:
-    """Tell whether two runs differ by more than they scatter: no ratio of one lies within the other's spread."""
+    """Whether two runs differ by more than they scatter: no ratio of one is within the other's spread."""
     return min(now) > max(kept) or max(now) < min(kept)
 
 
@@ -76,7 +76,7 @@ def _publishing(lake: Lake) -> Callable[[], float]:
 
 
 def _read(file: Path) -> dict[str, list[float]]:
-    """Return kept figures; those of an older form, a number a path, are none."""
+    """Return kept figures; those of an older form, one number per path, are ignored."""
     kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     return {name: ratios for name, ratios in kept.items() if isinstance(ratios, list)}
 
@@ -86,7 +86,7 @@ def _said(ratios: Sequence[float]) -> str:
 
 
 def main() -> None:
-    """Measure each hot path, and print it beside what is kept."""
+    """Measure each hot path, and print it next to the kept figures."""
     parser = argparse.ArgumentParser(prog="benchmarks.quick", description=__doc__)
     parser.add_argument("--against", type=Path, default=_KEPT, help="figures to compare with (default: %(default)s)")
     parser.add_argument("--keep", action="store_true", help=f"keep these figures as {_KEPT}")

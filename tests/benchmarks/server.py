@@ -1,4 +1,4 @@
-"""A server that is not the bottleneck: nginx with canned answers, in processes of its own that are not counted."""
+"""A server that is not the bottleneck: nginx with canned answers, in separate processes that are not counted."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def opened(world: World, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def enter_batch(session: duckdb.DuckDBPyConnection, batch: int) -> None:
-    """Work out what was to be seen of a batch of properties on all nights: tables in place of the last batch's."""
+    """Compute what a batch of properties offered on all nights: tables in place of the last batch's."""
     session.execute(f"SET VARIABLE batch = {batch}")
     _create(session, "room_night", "cell", "cell_night", "series", "observation", "cell_told")
 

@@ -29,8 +29,8 @@ T = TypeVar("T")
 def stages(lake: Lake, sweep_id: str, partition: Partition, part: str, rounds: int) -> list[Row]:
     """Normalise and load a partition of gzipped answers that have landed; return each stage's share in percent.
 
-    Each is the least of some rounds: what else the machine does would make one stage seem dearer than all of them.
-    What cannot be run by itself is what the others leave.
+    Each is the lowest of some rounds: other work on the machine would make one stage seem dearer than all of them.
+    What cannot be run on its own is the remainder.
     """
     found = [_round(lake, sweep_id, partition) for _ in range(rounds)]
     least = {stage: min(costs[stage] for costs in found) for stage in found[0]}
@@ -42,7 +42,7 @@ def stages(lake: Lake, sweep_id: str, partition: Partition, part: str, rounds: i
 
 
 def _round(lake: Lake, sweep_id: str, partition: Partition) -> dict[str, float]:
-    """Return what the whole, and the stages that can be run by themselves, cost in CPU seconds."""
+    """Return the cost of the whole, and of the stages that can be run on their own, in CPU seconds."""
     shutil.rmtree(lake.root / "tables", ignore_errors=True)
     cut = list(segments(partition))
     costs = {"whole": _cpu_of(lambda segment: normalise_segment(lake, sweep_id, segment, _LIMIT_BYTES, {}), cut)}

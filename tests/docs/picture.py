@@ -1,4 +1,4 @@
-"""Draw the README's picture, the first screen of a digest: `make picture`, with a demo in NIGHTAUDIT_LAKE."""
+"""Draw the README's picture, the top of a digest: `make picture`, with a demo in NIGHTAUDIT_LAKE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text of others does no harm where it is shown."""
+"""Text from outside does no harm where it is shown."""
 
 from __future__ import annotations
 

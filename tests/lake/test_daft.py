@@ -1,4 +1,4 @@
-"""Another engine reads the Delta tables in place, and works out what our SQL does: Daft, where it is installed."""
+"""Another engine reads the Delta tables in place and computes the same as our SQL: Daft, if it is installed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ operations = ["multi", "single"]
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory):
-    """Two nights, of which the second one was closed before all was asked."""
+    """Two nights, of which the second was closed before everything was requested."""
     home = tmp_path_factory.mktemp("daft")
     (home / "sweep.toml").write_text(SPEC)
     given = {"lake": str(home / "lake"), "spec": home / "sweep.toml", "sandbox_properties": 30, "_env_file": None}

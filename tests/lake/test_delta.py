@@ -1,4 +1,4 @@
-"""What a table holds is read from its log once, and again as soon as the log is another one."""
+"""The content of a table is read from its log once, and again as soon as the log has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lake's door: objects appear whole, one writer at a time, and every trouble says what to do."""
+"""Access to the lake: objects appear complete, one writer at a time, and every error says what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users ask in SQL reads the lake, and nothing else; it writes nothing, and ends."""
+"""Users' SQL reads the lake and nothing else; it writes nothing, and ends."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def ask(file, sql, bounds=FEW):
 
 
 def asked_here(file, asked, spill):
-    """The same without a process of its own, which takes most of the time: rows, or the reason why there are none."""
+    """The same without a separate process, which takes most of the time: rows, or the reason why there are none."""
     parts = list(parts_of(file, asked, spill, FEW.memory_mb, as_arrow=False))
     failures = [part for part in parts if isinstance(part, tuple)]
     if failures:
@@ -263,7 +263,7 @@ def test_the_corpus_is_of_some_size():
 
 
 def test_each_function_that_duckdb_marks_is_refused_or_known_to_be_harmless():
-    """A version with another one fails here: look at what that does."""
+    """A version with a new one fails here: check what it does."""
     known = {"json_serialize_plan", "nextval", "pg_sleep", "setseed", "setval", "sleep_ms", "write_log"}
     with duckdb.connect() as session:
         found = functions_with_effects(session)

@@ -1,4 +1,4 @@
-"""Care of the lake takes away files and nights that nothing needs, and no row that anything shows."""
+"""Maintenance removes files and nights that nothing needs, and no row that is shown anywhere."""
 
 from __future__ import annotations
 

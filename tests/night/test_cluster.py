@@ -1,4 +1,4 @@
-"""Work that a Dask cluster does gives the bytes that processes here give, whatever becomes of its workers."""
+"""Work done on a Dask cluster gives the same bytes as local processes, whatever happens to its workers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def home(once_a_run):
 
 @pytest.fixture
 def lake(home, tmp_path):
-    """A copy of that lake, of which everything but the raw answers is yet to be made again."""
+    """A copy of that lake in which everything but the raw answers is still to be rebuilt."""
     shutil.copytree(home / "lake", tmp_path / "lake")
     return Lake(str(tmp_path / "lake"))
 

@@ -1,4 +1,4 @@
-"""A night whose answers a Dask cluster normalises loses nothing and asks nothing twice, whatever becomes of it."""
+"""A night whose answers a Dask cluster normalises loses nothing and repeats no request, whatever happens to it."""
 
 from __future__ import annotations
 

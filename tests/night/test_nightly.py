@@ -1,4 +1,4 @@
-"""The whole night in this process, against the sandbox over HTTP: no Prefect, no server."""
+"""The complete night in this process, against the sandbox over HTTP: no Prefect, no server."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run(given, **others):
 
 @pytest.fixture(scope="module")
 def first_made(once_a_run):
-    """A lake with one published night, what it came to, and what was shown of it."""
+    """A lake with one published night, its result, and what was shown of it."""
 
     def make(folder):
         shown, watched = [], []
@@ -74,7 +74,7 @@ def first_made(once_a_run):
 
 @pytest.fixture
 def first(first_made, settings):
-    """What the first night came to; the lake of the test is a copy of the one that holds it."""
+    """The result of the first night; the lake of the test is a copy of the one that holds it."""
     folder, (summary,), _ = first_made
     shutil.copytree(folder / "lake", settings().lake)
     return summary
@@ -404,7 +404,7 @@ def double(lake: Lake, sweep_id: str) -> None:
 
 
 def load_doubled(settings) -> str:
-    """Ask and load a night, and store a file of it twice. Return its sweep."""
+    """Sweep and load a night, and store a file of it twice. Return its sweep."""
     lake = Lake(settings.lake)
     manifest = steps.start(settings, lake, settings.clock())
     asyncio.run(steps.collect(Night(settings, lake, manifest)))

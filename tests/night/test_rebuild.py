@@ -50,7 +50,7 @@ NOW = datetime(2030, 5, 1, 2, tzinfo=UTC)
 
 @pytest.fixture(scope="module", autouse=True)
 def one_process():
-    """Normalise in a thread: a process of its own for each sweep takes longer than all that it does here."""
+    """Normalise in a thread: a separate process for each sweep takes longer than its work here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers))
         yield
@@ -58,7 +58,7 @@ def one_process():
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """A folder with `made`, a lake of two published nights, of which the second one was given up."""
+    """A folder with `made`, a lake of two published nights, of which the second was abandoned."""
     home = tmp_path_factory.mktemp("home")
     spec = home / "sweep.toml"
     spec.write_text(SPEC)

@@ -1,4 +1,4 @@
-"""Nights on S3, by machines that share nothing but the store, come to what they come to in a folder."""
+"""Nights on S3, on machines that share nothing but the store, give the same result as in a folder."""
 
 from __future__ import annotations
 

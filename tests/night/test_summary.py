@@ -1,4 +1,4 @@
-"""What a night came to, as text."""
+"""The result of a night, as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is damaged in a lake is found, named with what it affects and what mends it, and never used."""
+"""Damage in a lake is found, named with what it affects and what repairs it, and never used."""
 
 from __future__ import annotations
 

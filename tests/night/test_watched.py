@@ -1,4 +1,4 @@
-"""What watches over nights from outside: metrics, a probe, JSON for programs, a message with the changes' address."""
+"""Monitoring of nights from outside: metrics, a probe, JSON for programs, a message with the changes' address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telling a real receiver over HTTP: once, to each by itself, and again only where it did not arrive."""
+"""Messages to a real receiver over HTTP: once, to each separately, and again only if one did not arrive."""
 
 from __future__ import annotations
 

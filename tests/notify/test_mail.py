@@ -1,4 +1,4 @@
-"""E-mail through a real SMTP server: what arrives, and why something does not, without a word of the password."""
+"""E-mail through a real SMTP server: what arrives, and why something does not, without showing the password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lake, made once a run, what its raw answers come to, and what its published file says."""
+"""The lake, made once per run, what follows from its raw answers, and what its published file says."""
 
 from __future__ import annotations
 

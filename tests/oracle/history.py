@@ -1,4 +1,4 @@
-"""What nights of answers come to, one after the other: what is on sale, since when, and what was before.
+"""What follows from nights of answers, one after the other: what is on sale, since when, and what was before.
 
 An offer is gone only when its cell was answered without it, and all of the answer could be read. A cell that was not
 answered changes nothing. Where a part of an answer could not be read, what it leaves out is in doubt: after
@@ -28,7 +28,7 @@ Key = tuple[Any, ...]
 
 @dataclass
 class History:
-    """All that the nights so far have come to."""
+    """The state after the nights so far."""
 
     open: dict[Key, Row] = field(default_factory=dict)
     closed: list[Row] = field(default_factory=list)
@@ -83,12 +83,12 @@ class History:
 
 
 def key_of(row: Row, columns: tuple[str, ...]) -> Key:
-    """Return what tells a row apart from others."""
+    """Return what identifies a row."""
     return tuple(row[name] for name in columns)
 
 
 def replayed(sweeps: list[Sweep]) -> History:
-    """Return what some sweeps come to, oldest first."""
+    """Return the state after some sweeps, oldest first."""
     history = History()
     for sweep in sweeps:
         add(history, sweep)
@@ -96,7 +96,7 @@ def replayed(sweeps: list[Sweep]) -> History:
 
 
 def add(history: History, sweep: Sweep) -> None:
-    """Add the next sweep to what those before it came to."""
+    """Add the next sweep to the state after those before it."""
     doubtful = _doubtful(history, sweep)
     whole = _whole(sweep, doubtful)
     asked = {key_of(cell, CELL): cell for cell in sweep.cells}

@@ -1,4 +1,4 @@
-"""The lake that the oracle works out again: some nights of a sandbox that fails, in markets with their own currencies.
+"""The lake that the oracle recomputes: some nights of a sandbox that fails, in markets with their own currencies.
 
 What makes it is the pipeline itself, from the first request to the published file. Nothing here computes what is
 expected of it.

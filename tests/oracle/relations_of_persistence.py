@@ -26,7 +26,7 @@ class Persistence:
 
 
 def persistence(sweeps: list[Sweep], reference_market: str, rates: Rates, ranks: Mapping[Any, int]) -> Persistence:
-    """Return what all nights come to."""
+    """Return the state after all nights."""
     history, found = History(), Persistence()
     for sweep in sweeps:
         add(history, sweep)

@@ -1,4 +1,4 @@
-"""Comparisons of markets are kept in files: when they are made again, and that they are what the relation says."""
+"""Comparisons of markets are kept in files: when they are recomputed, and that they equal the relation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is exported stands alone: the rows of the published file, as far as they were selected, and nothing else."""
+"""An exported file is self-contained: the rows of the published file, those selected, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lake that was moved says so, and publishing again lets its file read what lies where it is now."""
+"""A lake that was moved says so, and publishing again makes its file read the lake's new place."""
 
 from __future__ import annotations
 

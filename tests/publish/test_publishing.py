@@ -1,4 +1,4 @@
-"""The published file: whole or not at all, whatever happens beside it."""
+"""The published file: complete or not at all, whatever happens at the same time."""
 
 from __future__ import annotations
 

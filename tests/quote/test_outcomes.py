@@ -1,4 +1,4 @@
-"""What a quote came to follows from the offer and the answer alone."""
+"""The outcome of a quote follows from the offer and the answer alone."""
 
 from __future__ import annotations
 

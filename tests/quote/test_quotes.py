@@ -53,7 +53,7 @@ def rows(night, columns):
 
 @contextmanager
 def silent(night, status, body=b"{}"):
-    """Put a silent supplier in the place of the one that the night is of."""
+    """Replace the supplier of the night by a silent one."""
     manifest = max(night.lake.local("raw").glob("*/sweep.json"))
     path, before = manifest.relative_to(night.lake.root).as_posix(), manifest.read_text()
     with SilentSupplier(status, body) as supplier:

@@ -1,4 +1,4 @@
-"""What `nightaudit serve` serves is read by who has the printed address, and by no page of another origin."""
+"""Only those who have the printed address can read what `nightaudit serve` serves, and no page of another origin."""
 
 from __future__ import annotations
 

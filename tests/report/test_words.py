@@ -1,4 +1,4 @@
-"""People read words, never our codes."""
+"""Pages show words, never our codes."""
 
 from __future__ import annotations
 

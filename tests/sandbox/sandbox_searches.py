@@ -12,7 +12,7 @@ TWO = Guests(2, ())
 
 
 def world(night=0, properties=300, seed=3, **options):
-    """Return a world whose date moves with its night, free of planted things and omissions unless asked for."""
+    """Return a world whose date moves with its night, without plants and omissions unless requested."""
     options = {"plant_share": 0.0, "missing_share": 0.0} | options
     return World(seed, night, TODAY + timedelta(days=night), properties, **options)
 

@@ -1,4 +1,4 @@
-"""What is planted is listed, and what is listed can be found; nothing else looks like it."""
+"""Plants are listed, and what is listed can be found; nothing else looks like a plant."""
 
 from datetime import date
 

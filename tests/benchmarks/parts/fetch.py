@@ -29,7 +29,7 @@ ASK = b'{"propertyIds":[1]}'
 
 
 def measure(size: Size, _folder: Path) -> Result:
-    """Each client at several numbers in flight; wrk beside them."""
+    """Each client with several numbers of requests in flight, and wrk."""
     result = Result()
     if said := missing("nginx", "wrk"):
         result.skipped.append(f"fetch and land, and the other clients, at 1 to 64 in flight ({said})")

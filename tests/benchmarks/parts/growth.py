@@ -43,7 +43,7 @@ _SEARCHES_A_SEGMENT = SEARCHES_PER_SHARD * SHARDS_PER_SEGMENT
 
 
 def measure(size: Size, folder: Path) -> Result:
-    """Each stage by itself."""
+    """Each stage on its own."""
     result = Result()
     _in_own_processes(result, size, folder)
     _sweeps(result, size, folder)

@@ -46,7 +46,7 @@ _PROCESSES = "NIGHTAUDIT_WORKERS"
 
 
 def measure(size: Size, folder: Path) -> Result:
-    """Each size by itself, from the smallest."""
+    """Each size on its own, the smallest first."""
     result = Result()
     sizes = [float(each) for each in os.environ.get("BENCH_SIZES", "0.35 3.5").split()]
     if os.environ.get("BENCH_LARGE") == "1":
@@ -127,7 +127,7 @@ def _copied(lake: Path, to: Path) -> None:
 
 
 def _run(lake: Path, offers: float, *words: str, settings: Mapping[str, str] | None = None) -> Cost:
-    """Run a command of ours on the lake, from nothing to its end."""
+    """Run one of our commands on the lake, from its start to its end."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NIGHTAUDIT_")}
     environment |= {"NIGHTAUDIT_LAKE": str(lake), "PYTHONPATH": f"{_TESTS}:{_TESTS.parent}", **(settings or {})}
     return cost_of_command([*_COMMAND, *words], environment, offers)
@@ -230,7 +230,7 @@ def _add_peers(
 
 
 def _add_side_by_side(result: Result, of: str, before: Path, offers: float, sweep_id: str) -> None:
-    """Publish the night once more by one process and by two."""
+    """Publish the night again with one process and with two."""
     costs = []
     for processes in ("1", "2"):
         lake = before.with_name(f"processes-{processes}")
@@ -245,7 +245,7 @@ def _add_side_by_side(result: Result, of: str, before: Path, offers: float, swee
 
 
 def _growth(result: Result, costs: Mapping[float, Mapping[str, Cost]]) -> None:
-    """Say how the largest night compares with the one before it, an offer and a process."""
+    """Compare the largest night with the one before it, per offer and per process."""
     small, large = sorted(costs)[-2:]
     for step in costs[large]:
         few, many = costs[small][step], costs[large][step]
@@ -261,7 +261,7 @@ def _growth(result: Result, costs: Mapping[float, Mapping[str, Cost]]) -> None:
 
 
 def narrow(before: str, night: str, ranges: int, folder: str):
-    """The prototype, in a process of its own."""
+    """The prototype, in a separate process."""
     return narrow_night(Path(before), Path(night), ranges, Path(folder))
 
 

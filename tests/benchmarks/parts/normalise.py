@@ -179,7 +179,7 @@ def msgspec(bodies: str) -> Callable[[], float]:
 
 
 def _dlt(bodies: str, of_body: Callable[[bytes], Iterable[object]], loader: str | None) -> Callable[[], float]:
-    """What `of_body` makes of each body, loaded into a DuckDB file by dlt."""
+    """The result of `of_body` for each body, loaded into a DuckDB file by dlt."""
     texts = plain_bodies(bodies)
     offers = _offers(texts)
     workspace = dlt_workspace()
@@ -217,7 +217,7 @@ def dlt_parquet(bodies: str) -> Callable[[], float]:
 
 
 def dlt_tuned(bodies: str) -> Callable[[], float]:
-    """As dlt's page on performance advises: pages of items, large buffers, one worker a core at most, Parquet."""
+    """As dlt's page on performance advises: pages of items, large buffers, at most one worker per core, Parquet."""
     from orjson import loads
 
     os.environ.update(

@@ -1,6 +1,6 @@
 """Sixty simulated nights: what is stored, what it costs to publish one more, and how that grows.
 
-Only nights that tell of growth are published one by one: the first twelve, five in the middle and the last five. Those
+Only nights that show growth are published one by one: the first twelve, five in the middle and the last five. Those
 between are entered in the ledger, and the last of them is published with all of them, which is not counted.
 `BENCH_LARGE=1` adds the 365 nights of a year, of few properties.
 """
@@ -77,7 +77,7 @@ def _year(folder: Path) -> Sequence[Row]:
 
 
 def _five(last: int) -> range:
-    """Return the five nights up to one: single nights scatter, so a night costs what their median costs."""
+    """Return the five nights up to one: single nights scatter, so the cost of a night is their median."""
     return range(last - 5, last)
 
 
@@ -124,6 +124,6 @@ def _after(world: World, night: int) -> datetime:
 
 
 def _written(lake: Lake, world: World, night: int) -> int:
-    """Bytes of a night's offers as normalising writes them; the simulated night was written by another way."""
+    """Bytes of a night's offers as normalising writes them; the simulated night was written differently."""
     files = (file for name in _OF_OFFERS for file in (lake.table_root(name) / world.sweep_id(night)).glob("*.parquet"))
     return sum(len(encode_table(pq.ParquetFile(file).read())) for file in files)

@@ -46,7 +46,7 @@ currencies = ["EUR"]
 
 
 def measure(size: Size, folder: Path) -> Result:
-    """Wall time of commands from nothing, and a small night with Prefect and without."""
+    """Elapsed time of commands from a cold start, and of a small night with Prefect and without."""
     result = Result()
     lake = Lake(str(folder / "lake"))
     make_history(lake, World(3, 2))
@@ -74,7 +74,7 @@ def measure(size: Size, folder: Path) -> Result:
 
 
 def _prefect(result: Result, size: Size, folder: Path) -> None:
-    """Hold the flow of a small night against the same steps without Prefect, and that against a large sweep."""
+    """Compare the flow of a small night with the same steps without Prefect, and the difference with a large sweep."""
     if said := missing("nginx"):
         result.skipped.append(f"Prefect's share of a sweep, and a request's CPU ({said})")
         return
@@ -141,7 +141,7 @@ def _seconds(what: str, found: list[float]) -> Row:
 
 @contextmanager
 def _server(environment: dict[str, str]) -> Iterator[tuple[str, Callable[[], float]]]:
-    """Run a Prefect server that belongs to no night; yield its address, and what tells its CPU seconds so far."""
+    """Run a Prefect server that belongs to no night; yield its address, and a function for its CPU seconds."""
     running = subprocess.Popen([*_SELF, "server"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert running.stdout is not None
 

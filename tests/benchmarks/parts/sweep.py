@@ -1,4 +1,4 @@
-"""Whole sweeps against a server with canned answers: the price end to end beside dlt, and the pace."""
+"""Complete sweeps against a server with canned answers: the cost compared with dlt's, and the pace."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _end_to_end(result: Result, size: Size, base: str, a_body: float) -> None:
 
 
 def _line(large: Cost, small: Cost, clock: str = "cpu_s") -> tuple[float, float]:
-    """Return what an offer more costs in microseconds, and what it costs to begin and end in seconds."""
+    """Return the cost of each further offer in microseconds, and of start and end in seconds."""
     large_s, small_s = getattr(large, clock), getattr(small, clock)
     offer_s = (large_s - small_s) / (large.units - small.units)
     return 1e6 * offer_s, small_s - small.units * offer_s
@@ -190,7 +190,7 @@ def swept(base: str, requests: int, lake: Path, rate: int = 10_000) -> Cost:
 
 
 def nightaudit(base: str, requests: int, a_body: float) -> Callable[[], float]:
-    """`nightaudit sweep`, from nothing to its end: start, plan, fetch, land, normalise, load."""
+    """`nightaudit sweep`, from its start to its end: start, plan, fetch, land, normalise, load."""
 
     def work() -> float:
         with tempfile.TemporaryDirectory() as lake, sweeping(base, requests, Path(lake) / "lake") as (command, given):
@@ -203,7 +203,7 @@ def nightaudit(base: str, requests: int, a_body: float) -> Callable[[], float]:
 
 
 def dlt_parquet(base: str, requests: int, a_body: float) -> Callable[[], float]:
-    """dlt's REST client to DuckDB by its Parquet loader, begun and with its tables made; nothing is archived."""
+    """dlt's REST client to DuckDB by its Parquet loader, started and with its tables made; nothing is archived."""
     return _dlt(base, requests, a_body, "parquet")
 
 
