@@ -62,7 +62,7 @@ def flag_of(lake, rule):
     return next(flag_id for _, _, reported, flag_id in flags_of(lake) if reported == rule)
 
 
-def test_a_verdict_of_each_rule_is_the_same_when_it_is_worked_out_from_raw(world, year):
+def test_the_verdict_of_each_rule_is_the_same_when_recomputed_from_raw(world, year):
     flags = flags_of(world.lake, year.lake)
     assert {relation for _, relation, _, _ in flags} == set(detectors())
     for lake, _, rule, flag_id in flags:

@@ -277,7 +277,7 @@ def test_a_later_night_brings_what_was_not_reported_unless_it_was_published_sinc
     assert {message["subject"].split()[-1] for message in reported} == {sweep_id(0)}
 
 
-def test_each_way_of_sending_is_remembered_by_itself(lake, receiver):
+def test_each_way_of_sending_is_remembered_separately(lake, receiver):
     address, reported = receiver
     found = audited(lake, 0, doubled(clean_night(0)))
     reached = settings_of(lake, notify_webhook=address, notify_block="slack-webhook/away")

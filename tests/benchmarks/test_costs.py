@@ -6,7 +6,7 @@ import pytest
 from benchmarks.costs import CORES, EFFICIENCY, NIGHT_SECONDS, SCOPES, Scope, cost, measured, table
 
 
-def test_a_night_of_known_size_costs_what_is_worked_out_by_hand():
+def test_a_night_of_known_size_costs_what_is_computed_by_hand():
     found = {
         "nightaudit: CPU of one offer more": 4.0,
         "stored: a night's offers with penalties and promotions": 20.0,

@@ -43,7 +43,7 @@ def cost(*penalties, total="200", nights=2, hours=0):
         (Penalty(24, 1e300, None, True), (None, Rule.UNDETERMINED)),
     ],
 )
-def test_an_amount_is_worked_out_by_the_first_rule_that_fits(penalty, expected):
+def test_an_amount_is_computed_by_the_first_rule_that_applies(penalty, expected):
     found = cost(penalty)
     assert (found.amount, found.rule) == expected
 

@@ -225,7 +225,7 @@ def test_tables_of_files_that_users_loaded_are_missed_although_their_checksums_a
 
 
 @pytest.mark.parametrize("folder", ["published/ledger", "tables/sweep/_delta_log", "durations", "raw"])
-def test_checksums_that_are_cut_at_the_end_of_a_line_are_reported_and_mended(root, nightaudit, tmp_path, folder):
+def test_checksums_that_are_cut_at_the_end_of_a_line_are_reported_and_repaired(root, nightaudit, tmp_path, folder):
     sums = next(file for file in sorted((root / "checksums" / folder).rglob("sums*.txt")) if file.stat().st_size)
     # As an earlier version wrote it: without a first line that says how far it goes.
     lines = sums.read_bytes().splitlines(keepends=True)[1:]
@@ -241,7 +241,7 @@ def test_checksums_that_are_cut_at_the_end_of_a_line_are_reported_and_mended(roo
 
 @pytest.mark.parametrize("kept", [-1, 1], ids=["but the last", "but the first"])
 @pytest.mark.parametrize("folder", ["published/ledger", "tables/sweep/_delta_log"])
-def test_checksums_that_have_lost_their_last_lines_are_reported_and_mended(root, nightaudit, tmp_path, folder, kept):
+def test_checksums_that_have_lost_their_last_lines_are_reported_and_repaired(root, nightaudit, tmp_path, folder, kept):
     sums = next(file for file in sorted((root / "checksums" / folder).rglob("sums*.txt")) if file.stat().st_size)
     sums.write_bytes(b"".join(sums.read_bytes().splitlines(keepends=True)[:kept]))
     (damage,) = verify(Lake(str(root)), is_deep=False).damages
@@ -269,7 +269,7 @@ def test_a_file_beside_the_published_one_that_duckdb_would_read_is_reported(root
     assert "published/nightaudit.duckdb.wal: remove it" in reported(root)
 
 
-# What is lost, the command that mends it, and who is to find it: one of each kind.
+# What is lost, the command that repairs it, and which check must find it: one of each kind.
 REPAIRED = {
     "an entry of the ledger": ("published/ledger/*.json", "publish"),
     "the whole ledger": ("published/ledger", "publish"),
@@ -298,7 +298,7 @@ REPAIRED = {
 
 
 @pytest.mark.parametrize("lost", REPAIRED)
-def test_the_command_that_is_named_mends_what_is_lost(root, tmp_path, nightaudit, lost):
+def test_the_command_that_is_named_repairs_what_is_lost(root, tmp_path, nightaudit, lost):
     pattern, command = REPAIRED[lost]
     found = sorted(root.glob(pattern))
     assert found, "there is none of this kind"

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 _SECONDS_AWAY = 10.0
 
 
-def test_a_night_goes_on_while_prefects_database_is_restarted(tmp_path):
+def test_a_night_continues_while_prefects_database_is_restarted(tmp_path):
     port = free_port()
     spec = SPEC.format(properties="sandbox = 24", days=9)
     alone = Machine(tmp_path / "alone", None, NIGHTAUDIT_LAKE="lake")

@@ -74,7 +74,7 @@ def test_two_runs_never_sweep_one_spec_at_once_wherever_they_are(nightly, settin
 
 
 @pytest.mark.slow
-def test_a_scheduled_night_waits_for_a_busy_lake_and_goes_on(nightly, settings, monkeypatch):
+def test_a_scheduled_night_waits_for_a_busy_lake_and_continues(nightly, settings, monkeypatch):
     lake, run_night, tries = Lake(settings().lake), nightly.run_night, []
 
     def busy_at_first(*given):

@@ -205,7 +205,7 @@ def test_tables_that_are_gone_come_back_from_the_raw_zone(lake, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["rates", "prices", "property-map"])
-def test_a_damaged_table_of_it_is_not_believed_and_what_mends_it_does(lake_of_a_night, kind):
+def test_a_damaged_table_is_not_used_and_its_repair_works(lake_of_a_night, kind):
     lake = lake_of_a_night
     load_samples(lake)
     (file,) = committed_files(lake, load.KINDS[kind].table)

@@ -211,7 +211,7 @@ def test_offers_of_the_last_night_stay_as_they_were_seen_when_a_night_has_no_ans
 
 
 @pytest.mark.slow
-def test_the_command_that_goes_on_with_a_stopped_night_names_the_step_that_is_missing(settings, loaded):
+def test_the_command_that_continues_a_stopped_night_names_the_missing_step(settings, loaded):
     given, lake = settings(), Lake(settings().lake)
     assert command_to_go_on(lake, loaded) == f"nightaudit audit {loaded}"
     audit_sweep(given, lake, loaded, AT)

@@ -179,7 +179,7 @@ def test_a_rebuild_without_space_ends_with_code_6_and_names_how_to_start_again(l
     assert [path.name for path in lake.root.glob("tables*")] == ["tables"]
 
 
-def test_a_crash_between_the_two_swaps_leaves_a_readable_file_and_the_next_rebuild_mends_it(lake, monkeypatch):
+def test_a_crash_between_the_two_swaps_leaves_a_readable_file_and_the_next_rebuild_repairs_it(lake, monkeypatch):
     before = contents(lake.published_file)
     real = Lake.adopt_tables
 

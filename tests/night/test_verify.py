@@ -139,7 +139,7 @@ def test_every_file_of_a_lake_is_of_a_kind_whose_bits_are_flipped(made):
         ("published/ledger/*.json", "published/", ""),
     ],
 )
-def test_what_is_missing_is_found_quickly_with_what_mends_it(lake, pattern, path, repair):
+def test_what_is_missing_is_found_quickly_with_its_repair(lake, pattern, path, repair):
     gone = sorted(lake.root.glob(pattern))[0]
     shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
     found = verify(lake, is_deep=False).damages

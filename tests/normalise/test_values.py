@@ -52,7 +52,7 @@ def test_money_that_would_be_rounded_is_a_reject_and_costs_its_offer_alone(lake,
     assert cells_of(tables)[1] == ("offered", None, 1)
 
 
-def test_large_money_beside_small_is_judged_by_itself(lake):
+def test_large_money_next_to_small_is_judged_on_its_own(lake):
     fine, large = product(charges={"total": 549755813887.9999}), product(charges={"total": 999999999999.5})
     totals = multi_with(lake, fine, large)["offer"]["total"].to_pylist()
     assert totals == [Decimal("549755813887.9999"), Decimal("999999999999.5")]

@@ -85,7 +85,7 @@ def test_a_gap_is_the_sum_of_its_parts_and_each_part_what_the_answers_say(parity
     assert not difference(expected.gap_decomposition(parity, offers, nights_made.REFERENCE_MARKET, rates), found)
 
 
-def test_a_suppliers_rate_is_held_against_the_reference_rate(offers, rates, published):
+def test_a_suppliers_rate_is_compared_with_the_reference_rate(offers, rates, published):
     found = published.reported(
         f"""SELECT {SAME}, {OFFER}, total, base_total, base_converted, markup, markup_pct, reference_rate, supplier_rate
             FROM mart.fx_markup"""
@@ -94,7 +94,7 @@ def test_a_suppliers_rate_is_held_against_the_reference_rate(offers, rates, publ
     assert not difference(expected.fx_markup(offers, rates), found)
 
 
-def test_a_price_is_held_against_the_floor_that_was_in_force_when_it_was_seen(lake, history, rates, published):
+def test_a_price_is_compared_with_the_floor_in_force_when_it_was_seen(lake, history, rates, published):
     found = published.reported(
         """SELECT source, property_id, market, product_type, check_in, nights, party, price, currency,
             room_id, board_id, policy_key, match_grade, verdict, offers, floor, price_converted, below_floor, floor_now

@@ -142,7 +142,7 @@ def test_any_stretch_is_that_slice_of_the_plan(spec, property_ids, data):
 
 @settings(max_examples=60)
 @given(specs(), ids)
-def test_no_cell_is_asked_about_twice_by_one_operation(spec, property_ids):
+def test_no_cell_is_requested_twice_by_one_operation(spec, property_ids):
     cells = [
         (s.operation, s.market, s.product_type, s.stay, s.party, s.currency, each)
         for s in plan(spec, property_ids, SNAPSHOT)

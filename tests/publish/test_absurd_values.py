@@ -85,7 +85,7 @@ def test_no_rule_falls_silent(published, clean):
     assert rules_of(published, 1) == expected
 
 
-def test_what_nothing_can_be_worked_out_from_is_in_quarantine_and_reported(published):
+def test_an_unusable_offer_is_in_quarantine_and_reported(published):
     said = query_published(published.published_file, "SELECT DISTINCT rule FROM lake.reject WHERE rule IS NOT NULL")
     rules = {rule for row in said.fetchall() for rule in row[0].split(",")}
     assert rules >= {"range_total", "range_penalty_nights", "total_not_positive", "currency_unknown"}

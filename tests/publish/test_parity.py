@@ -139,7 +139,7 @@ def test_parity_rebuilt_is_what_the_nights_left(lake):
     assert {name: query_published(file, f"FROM {name} ORDER BY ALL").fetchall() for name in names} == before
 
 
-def test_any_mark_up_can_be_held_against_the_floors(published):
+def test_any_mark_up_can_be_compared_with_the_floors(published):
     asked = "SELECT property_id, total, price, below_floor, below_floor_pct FROM mart.floor_what_if(?)"
     with duckdb.connect(str(published), read_only=True) as session:
         found = {markup: session.execute(asked, [markup]).fetchall() for markup in (20, 30)}

@@ -85,7 +85,7 @@ def test_a_range_needs_no_other_property_s_state_and_no_offers_of_earlier_nights
         assert of_offers == {jobs[0].sweep_id}
 
 
-def test_ranges_that_do_not_fit_into_memory_together_are_worked_out_one_by_one(home, tmp_path, monkeypatch):
+def test_ranges_that_do_not_fit_into_memory_together_are_computed_one_by_one(home, tmp_path, monkeypatch):
     shutil.copytree(home / "lake", tmp_path / "lake")
     lake = Lake(str(tmp_path / "lake"))
     expected = contents(lake)

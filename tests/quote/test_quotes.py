@@ -386,7 +386,7 @@ def test_a_kill_between_call_and_answer_shows_as_unknown_and_is_not_asked_again(
     assert sent["roomStays"][0]["productId"] not in [row[2] for row in found[1:]]
 
 
-def test_an_intent_that_is_written_is_not_asked_whoever_wrote_it(quotable):
+def test_a_recorded_intent_is_not_sent_again_whichever_process_recorded_it(quotable):
     (offer,) = choose(quotable.lake.published_file, Sample(1), utc_now().date())
     ledger.intend(quotable.lake, "run", ledger.Intent(0, utc_now(), offer, "{}"))
 

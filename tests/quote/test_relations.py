@@ -171,7 +171,7 @@ def test_a_change_is_reported_in_one_currency_only_and_by_the_age_of_the_price(s
     ]
 
 
-def test_the_branded_list_is_not_held_against_the_opaque_offer_of_detail_and_quote(session):
+def test_the_branded_list_is_not_compared_with_the_opaque_offer_of_detail_and_quote(session):
     offers(
         session,
         {"offer_key": 1},

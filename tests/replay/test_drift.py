@@ -136,7 +136,7 @@ def test_errors_of_servers_in_between_say_nothing_about_the_document(found):
     assert found(b"<html>", http_status=500, failure="server_error") == []
 
 
-def test_a_server_error_of_the_service_is_held_against_the_document_too(found):
+def test_a_server_error_of_the_service_is_compared_with_the_document_too(found):
     body = {"errors": [{"errorCode": 500, "errorDescription": 7, "trace": "x"}]}
     findings = found(body, http_status=500, failure="server_error")
     assert reported(findings, "unknown_field", "changed_type") == [

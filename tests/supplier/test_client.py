@@ -125,13 +125,13 @@ def test_a_first_search_that_is_refused_does_not_end_the_sweep(wire, status):
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_searches_that_are_all_refused_fail_each_by_itself(wire, status):
+def test_searches_that_are_all_refused_fail_one_by_one(wire, status):
     supplier = wire.Supplier([wire.reply(status, b"{}")])
     answers = ask(wire, supplier, times=100, concurrency=2)
     assert {(answer.http_status, answer.failure) for answer in answers} == {(status, Failure.UNEXPECTED_STATUS)}
 
 
-def test_quotes_that_are_refused_for_their_token_fail_each_by_itself(wire):
+def test_quotes_that_are_refused_for_their_token_fail_one_by_one(wire):
     answers = ask(wire, wire.Supplier([wire.reply(401, b"{}")]), operation=QUOTE, times=40, concurrency=1)
     assert {answer.failure for answer in answers} == {Failure.UNEXPECTED_STATUS}
 
@@ -483,7 +483,7 @@ def test_a_broken_answer_is_tried_again_and_then_a_failure_of_its_own_name(wire,
     assert (answer.failure, answer.http_status, answer.attempts) == (None, 200, 2)
 
 
-def test_an_answer_that_drips_in_for_ever_is_given_up(wire):
+def test_an_answer_that_drips_in_forever_is_abandoned(wire):
     supplier = wire.Supplier([wire.reply(200, GOOD * 100, then="drip")])
     (answer,) = ask(wire, supplier, attempts=1, limits=Limits(connect_seconds=1, read_seconds=0.1, body_bytes=10_000))
     assert (answer.failure, answer.attempts) == (Failure.TIMEOUT, 1)

@@ -82,7 +82,7 @@ def test_halves_are_given_fewer_attempts(collecting, supplier):
 
 
 @pytest.mark.parametrize("failure", [Failure.UNREACHABLE, Failure.THROTTLED, Failure.NO_TOKEN])
-def test_what_fewer_properties_cannot_mend_is_not_split(collecting, supplier, failure):
+def test_a_failure_that_fewer_properties_cannot_fix_is_not_split(collecting, supplier, failure):
     at = supplier().how.started_at
     how = Answer(None, "", "", b"", at, at, 4, failure)
     collecting.run(supplier({1}, how), collecting.shards(2, (1, 2)))
