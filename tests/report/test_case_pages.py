@@ -95,7 +95,7 @@ def test_the_numbers_of_a_page_are_those_of_the_two_raw_answers(lake):
     # 131.005 - 120.25, with every digit that was sent.
     assert row_of(page, "Total for the stay") == ["131.005 EUR", "120.25 EUR", "≠ +10.755 (+8.9%)"]
     assert row_of(page, "Floor") == ["80.00 EUR", "80.00 EUR", ""]
-    assert re.findall(r"<mark>([^<]*)</mark>", page) == ["Marked", "131.005 EUR", "120.25 EUR"]
+    assert re.findall(r"<mark>([^<]*)</mark>", page) == ["Highlighted", "131.005 EUR", "120.25 EUR"]
     for body in (LIST, DETAIL):
         assert hashlib.sha256(json.dumps(body).encode()).hexdigest() in page
     text = html.unescape(page)
