@@ -136,7 +136,7 @@ def _markets(case: Row) -> str:
 
 def _tiles(case: Row) -> list[tuple[str, str]]:
     # A case about a complete property, such as one gone quiet, has no stays, and a mark-up has one finding a property.
-    over = f"{'offer' if case['offers'] == 1 else 'offers'} across {counted(case['stays'], 'stay')}"
+    over = f"{'offer' if case['offers'] == 1 else 'offers'} for {counted(case['stays'], 'stay')}"
     size = (case["flags"], "findings" if case["flags"] > 1 else "finding")
     if case["rule"] == "fx_markup":
         size = (case["properties"], "properties" if case["properties"] > 1 else "property")

@@ -464,8 +464,8 @@ SELECT
                     WHEN grouped.stays = 0 THEN format('{:,} findings', grouped.flags)
                     -- An offer in both a list and a detail answer is one offer.
                     WHEN grouped.offers = 1 THEN '1 offer'
-                    WHEN grouped.stays = 1 THEN format('{:,} offers over 1 stay', grouped.offers)
-                    ELSE format('{:,} offers over {:,} stays', grouped.offers, grouped.stays)
+                    WHEN grouped.stays = 1 THEN format('{:,} offers for 1 stay', grouped.offers)
+                    ELSE format('{:,} offers for {:,} stays', grouped.offers, grouped.stays)
                 END,
                 CASE
                     WHEN grouped.rule = 'fx_markup' AND grouped.scope = 'market' AND grouped.judged IS NOT NULL

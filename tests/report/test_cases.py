@@ -23,7 +23,7 @@ def case(case_id: str, market: str | None, property_id: int | None = 7, **said: 
         "stays": 1,
         "lowest_pct": 4.0,
         "highest_pct": 4.0,
-        "finding": f"2 offers over 1 stay, +4.0%. Of {market}.",
+        "finding": f"2 offers for 1 stay, +4.0%. Of {market}.",
     }
     return row | {"evidence": [{"flag_id": f"b-{case_id}", "finding": f"Of {market}."}]} | said
 
@@ -51,7 +51,7 @@ def test_one_problem_in_several_markets_is_one_line_that_names_them_and_their_ca
         {"text": "DE", "href": "cases/case-2.html"},
         {"text": "SE", "href": "cases/case-1.html"},
     ]
-    assert found[1]["finding"] == "2 offers over 1 stay, +4.0%. Of GB."
+    assert found[1]["finding"] == "2 offers for 1 stay, +4.0%. Of GB."
 
 
 def test_what_was_acknowledged_is_no_line_of_what_waits():
