@@ -198,7 +198,7 @@ def _(alt, counted, currency, mo, product_type, shown):
 
     says = [
         alt.Tooltip("offers:Q", format=","),
-        alt.Tooltip("per_night:Q", format=",.2f", title=f"{currency.value} a night"),
+        alt.Tooltip("per_night:Q", format=",.2f", title=f"{currency.value} per night"),
         alt.Tooltip("promoted_pct:Q", format=".1f", title="promoted, percent"),
     ]
     what = f"{shown.selected_key}, {currency.value}" if "price" in shown.selected_key else shown.selected_key
