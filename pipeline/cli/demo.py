@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,6 @@ from pipeline.process.signals import stoppable
 from pipeline.settings import read_settings
 
 _SECONDS_BETWEEN_LINES = 10.0
-_STEP_OF_A_NIGHT = re.compile(r"nightaudit (?:resume|audit|publish) \S+")
 # The first queries to try, with their titles.
 _QUERIES = (
     (
@@ -61,9 +59,9 @@ def demo(nights: int, until: date | None) -> None:
         with stoppable(*stopped), _display(console, nights) as watch:
             made = make_demo(settings, nights, last, watch)
     except NightauditError as error:
-        # The steps of a night name the command that continues a night; a demo starts again.
-        error.hint, count = _STEP_OF_A_NIGHT.subn(stopped[1], error.hint)
-        error.kept = stopped[0] if count else error.kept
+        if error.has_step:
+            # A night can be continued; a demo only starts again.
+            error.at_outer_step(*stopped)
         raise
     _tell(console, made)
 

@@ -45,15 +45,24 @@ class NightauditError(Exception):
         self.message = message
         self.kept = kept or self.usually_kept
         self.hint = hint
-        self.is_placed = False
+        self._advice: str | None = None
 
     def at_step(self, kept: str, next_step: str) -> None:
         """Add what the failed step has kept and how to continue, unless an inner step has added it already."""
-        if not self.is_placed:
-            self.kept = kept
-            if next_step not in self.hint:
-                self.hint = f"{self.hint}\nThen: {next_step}" if self.hint else f"Continue with: {next_step}"
-            self.is_placed = True
+        if not self.has_step:
+            self.at_outer_step(kept, next_step)
+
+    @property
+    def has_step(self) -> bool:
+        """Whether a step has added what it kept and how to continue."""
+        return self._advice is not None
+
+    def at_outer_step(self, kept: str, next_step: str) -> None:
+        """Add what is kept and how to continue, in place of what an inner step has added."""
+        self._advice = self.hint if self._advice is None else self._advice
+        self.kept, self.hint = kept, self._advice
+        if next_step not in self.hint:
+            self.hint = f"{self.hint}\nThen: {next_step}" if self.hint else f"Continue with: {next_step}"
 
     def __str__(self) -> str:
         return "\n".join(part for part in (self.message, self.kept, self.hint) if part)

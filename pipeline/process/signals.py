@@ -110,7 +110,9 @@ def _stopped_by_signals(kept: str, next_step: str) -> Iterator[None]:
             if not asked:
                 raise
         if asked:
-            raise SweepStopped(_STOPPED, kept=kept, hint=f"Continue with: {next_step}", signal_number=asked[0])
+            stopped = SweepStopped(_STOPPED, signal_number=asked[0])
+            stopped.at_step(kept, next_step)
+            raise stopped
 
 
 @contextmanager

@@ -137,12 +137,10 @@ async def run(
             at_once = SweepStopped("Stopped at once, as requested.", signal_number=stopping.signal_number)
             raise _resumable(at_once, lake, manifest, part_of) from None
         if stopping.is_asked:
-            raise SweepStopped(
-                "Stopped as requested.",
-                kept=part_of.kept if part_of else f"The sweep {sweep_id} is loaded.",
-                hint=f"Continue with: {part_of.go_on if part_of else f'nightaudit audit {sweep_id}'}",
-                signal_number=stopping.signal_number,
-            )
+            stopped = SweepStopped("Stopped as requested.", signal_number=stopping.signal_number)
+            step = part_of or PartOf(f"The sweep {sweep_id} is loaded.", f"nightaudit audit {sweep_id}")
+            stopped.at_step(step.kept, step.go_on)
+            raise stopped
     return progress
 
 
@@ -199,9 +197,10 @@ def _resumable(error: NightauditError, lake: Lake, manifest: Manifest, part_of: 
     landed_of = f"{progress.landed_searches} of {progress.planned_searches}"
     kept = f"Sweep {sweep_id}: {landed_of} searches have landed and are kept."
     resumable = copy(error)
-    resumable.kept, resumable.is_placed = part_of.kept if part_of else kept, True
-    go_on = part_of.go_on if part_of else f"nightaudit resume {sweep_id}"
-    # The hint of CallsUsedUp is complete.
-    if not isinstance(error, CallsUsedUp):
-        resumable.hint = f"{error.hint}\nThen continue with: {go_on}" if error.hint else f"Continue with: {go_on}"
+    step = part_of or PartOf(kept, f"nightaudit resume {sweep_id}")
+    if isinstance(error, CallsUsedUp):
+        # Its hint is complete.
+        resumable.kept = step.kept
+    else:
+        resumable.at_outer_step(step.kept, step.go_on)
     return resumable

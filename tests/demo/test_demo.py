@@ -96,10 +96,14 @@ def test_a_demo_that_was_killed_is_called_so_with_what_to_do(tmp_path, nightaudi
     assert "Remove that folder, then: nightaudit demo" in done.stderr
 
 
-@pytest.mark.parametrize("hint", ["Continue with: {}", "Free some space.\nThen continue with: {}"])
-def test_a_demo_stopped_in_a_sweep_names_no_step_that_a_demo_does_not_have(tmp_path, monkeypatch, hint):
+@pytest.mark.parametrize(
+    ("advice", "hint"), [("", "Continue with: {}"), ("Free some space.", "Free some space.\nThen: {}")]
+)
+def test_a_demo_stopped_in_a_sweep_names_no_step_that_a_demo_does_not_have(tmp_path, monkeypatch, advice, hint):
     def stopped(*_):
-        raise SweepStopped("Stopped as requested.", kept="Sweep s: 3 of 4.", hint=hint.format("nightaudit resume s-1"))
+        error = SweepStopped("Stopped as requested.", hint=advice)
+        error.at_step("Sweep s: 3 of 4.", "nightaudit resume s-1")
+        raise error
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NIGHTAUDIT_LAKE", "lake")

@@ -71,6 +71,13 @@ def test_the_innermost_step_says_what_was_kept_and_how_to_go_on():
     assert str(error) == "Full.\nThe sweep stays loaded.\nFree some space.\nThen: nightaudit audit x"
 
 
+def test_a_command_that_cannot_continue_a_step_says_so_in_its_place():
+    error = errors.LakeFull("Full.", hint="Free some space.")
+    error.at_step("The sweep stays loaded.", "nightaudit audit x")
+    error.at_outer_step("The nights stay.", "nightaudit demo")
+    assert str(error) == "Full.\nThe nights stay.\nFree some space.\nThen: nightaudit demo"
+
+
 def test_how_to_go_on_is_said_once():
     error = errors.LakeFull("Full.", hint="Fix the cause, then: nightaudit publish x")
     error.at_step("The sweep stays loaded.", "nightaudit publish x")
