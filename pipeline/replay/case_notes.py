@@ -16,11 +16,6 @@ from pipeline.lake.delta import commit_rows
 from pipeline.replay.finding import Row
 
 PREFIX = "case-"
-# Order of cases: those without a decision first, then by severity and exposure.
-_ORDER = (
-    "CASE status WHEN 'new' THEN 0 WHEN 'open' THEN 1 WHEN 'acknowledged' THEN 2 WHEN 'muted' THEN 3 ELSE 4 END, "
-    "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, exposure_weight DESC, flags DESC, case_id"
-)
 
 
 _NAMED = (
@@ -35,7 +30,7 @@ def cases_query(places: Mapping[str, str | None]) -> str:
     `places` has values of columns of `mart.property`, in upper or lower case; None: all.
     """
     chosen = "".join(f" AND lower(named.{of}) = lower({quoted(it)})" for of, it in places.items() if it is not None)
-    return f"{_NAMED} WHERE status NOT IN ('closed', 'part_of'){chosen} ORDER BY {_ORDER}"
+    return f"{_NAMED} WHERE status NOT IN ('closed', 'part_of'){chosen} ORDER BY urgency"
 
 
 # Those of all properties.

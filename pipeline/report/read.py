@@ -22,10 +22,6 @@ _PROPERTIES_AT_ONCE = 500
 CASES, PROPERTY_PAGES = "cases", "properties"
 # The most of each, the most urgent first: writing them takes some seconds, and a manager calls about fewer.
 CASE_PAGES, PROPERTIES = 200, 100
-_FIRST = (
-    "CASE status WHEN 'new' THEN 0 WHEN 'open' THEN 1 WHEN 'acknowledged' THEN 2 ELSE 3 END, "
-    "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, exposure_weight DESC, flags DESC, case_id"
-)
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,7 @@ class Reader:
     def cases_of_night(self) -> pl.DataFrame:
         """The cases that are not closed or ended with the last night, with names, the most urgent first."""
         is_of_night = "status <> 'closed' OR closed_at = (SELECT max(started_at) FROM mart.sweep)"
-        return self.named(self.rows("report.finding_case", order=_FIRST, where=is_of_night))
+        return self.named(self.rows("report.finding_case", order="urgency", where=is_of_night))
 
     @cached_property
     def _unclosed(self) -> pl.DataFrame:

@@ -39,6 +39,8 @@
 -- owner: Person who handles it; NULL: none.
 -- note: Latest note; NULL: none.
 -- markets: Markets of its open flags; of a closed case, of all its flags.
+-- exposure_eur: Its amounts in euro, at the reference rates of the last night's day; NULL: a rate is not known.
+-- urgency: Place of the case, 1 is the most urgent: by status, severity, exposure_weight, exposure_eur and flags.
 WITH flagged AS (
     SELECT
         -- Without sentence and evidence: several hundred thousand of them do not fit into memory.
@@ -357,6 +359,30 @@ weighed AS (
     GROUP BY each.case_id
 ),
 
+latest AS (
+    SELECT
+        max(sweep.started_at) AS started_at,
+        max(sweep.snapshot_date) AS snapshot_date
+    FROM mart.sweep AS sweep
+),
+
+rate AS (
+    SELECT
+        rate_on.currency,
+        rate_on.on_date,
+        rate_on.rate
+    FROM mart.fx_rate_on AS rate_on
+
+    UNION
+
+    -- Amounts in euro need no rates.
+    SELECT
+        'EUR' AS currency,
+        latest.snapshot_date AS on_date,
+        1 AS rate
+    FROM latest
+),
+
 owed AS (
     SELECT
         each.case_id,
@@ -366,7 +392,10 @@ owed AS (
                 'amount': each.amount
             }
             ORDER BY each.currency
-        ) AS amounts
+        ) AS amounts,
+        CASE
+            WHEN count(*) = count(rate.rate) THEN sum((each.amount / rate.rate)::DECIMAL(38, 2))
+        END AS in_euro
     FROM (
         SELECT
             offer.case_id,
@@ -388,14 +417,12 @@ owed AS (
         ) AS offer
         GROUP BY offer.case_id, offer.currency
     ) AS each
+    CROSS JOIN latest
+    LEFT JOIN rate
+        ON
+            rate.currency = each.currency
+            AND rate.on_date = latest.snapshot_date
     GROUP BY each.case_id
-),
-
-latest AS (
-    SELECT
-        max(sweep.started_at) AS started_at,
-        max(sweep.snapshot_date) AS snapshot_date
-    FROM mart.sweep AS sweep
 )
 
 SELECT
@@ -544,7 +571,24 @@ SELECT
     noted.muted_until,
     noted.owner,
     noted.note,
-    sized.markets
+    sized.markets,
+    CASE WHEN owed.amounts IS NULL THEN 0 ELSE owed.in_euro END AS exposure_eur,
+    row_number() OVER (
+        ORDER BY
+            CASE status -- noqa: RF02
+                WHEN 'new' THEN 1
+                WHEN 'open' THEN 2
+                WHEN 'acknowledged' THEN 3
+                WHEN 'muted' THEN 4
+                WHEN 'part_of' THEN 5
+                ELSE 6
+            END ASC,
+            sized.rank_of_severity ASC,
+            weighed.exposure_weight DESC NULLS LAST,
+            exposure_eur DESC NULLS LAST, -- noqa: RF02
+            grouped.flags DESC,
+            grouped.case_id ASC
+    ) AS urgency
 FROM grouped
 CROSS JOIN latest
 INNER JOIN sized ON sized.case_id = grouped.case_id

@@ -7,6 +7,7 @@ import html
 import json
 import re
 import shutil
+from decimal import Decimal
 
 import polars as pl
 import pytest
@@ -28,7 +29,7 @@ from pipeline.publish.refresh import refresh
 from pipeline.report import Scope, write_reports, written_case_pages
 from pipeline.report import read as reading
 from pipeline.report.case_evidence import pieces
-from pipeline.report.case_page import _body
+from pipeline.report.case_page import _body, _notes
 
 HOSTILE = '</code><script>alert("1")</script>\u202e' + "x" * 5_000
 CHARGES = {"minSellablePrice": 80, "prePromoTotal": 120.25, "discountPercentage": 0}
@@ -246,3 +247,17 @@ def test_each_problem_has_a_page_before_another_one_has_a_second(monkeypatch):
 
     monkeypatch.setattr(reading, "CASE_PAGES", 2)
     assert OfThree(None, Scope()).case_pages == {"a", "c"}
+
+
+@pytest.mark.parametrize(
+    ("currency", "in_euro", "said"),
+    [
+        ("SEK", Decimal("9.00"), ["In euro, at the reference rates of the day: 9.00 EUR."]),
+        ("JPY", None, []),
+        ("EUR", Decimal("90.00"), []),
+    ],
+)
+def test_amounts_of_another_currency_are_given_in_euro_as_well(currency, in_euro, said):
+    unsaid = dict.fromkeys(("acknowledged_at", "muted_until", "owner", "note"))
+    case = {"scope": "property", "amounts": [{"currency": currency, "amount": 90}], "exposure_eur": in_euro, **unsaid}
+    assert _notes(case)[1:] == said
