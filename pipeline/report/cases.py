@@ -131,8 +131,8 @@ def cases_section(cases: pl.DataFrame) -> Section:
         "share a problem, it is one line about the market; if most markets share it, it is one line about the "
         "supplier. Market codes link to the evidence, both answers side by side; property names link to everything "
         "about a property. New problems come first, then the most severe, then those with the greatest weight "
-        "(`nightaudit load weights`), then those that concern the most money: the amounts of their findings in euro, at "
-        f"the reference rates of the day (`nightaudit load rates`).{_without_page(cases)}",
+        "(`nightaudit load weights`), then those that concern the most money: the amounts of their findings in euro, "
+        f"at the reference rates of the day (`nightaudit load rates`).{_without_page(cases)}",
         cases.drop("evidence", "case_page", "property_page"),
         columns=[
             PROPERTY,
