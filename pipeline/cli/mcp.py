@@ -20,6 +20,7 @@ from pipeline import __version__
 from pipeline.cli.assistant_lines import MOST_LINE_BYTES, AssistantLines, hanging_up
 from pipeline.cli.query import as_json
 from pipeline.domain.errors import InputError, NightauditError
+from pipeline.domain.texts import printable, printable_json, shortened
 from pipeline.lake import Lake
 from pipeline.lake.user_query import Bounds, query_process, user_query
 from pipeline.settings import Settings, read_settings
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _MOST_ROWS: Final = 1_000
 # A longer answer is cut, and says so. The list of relations has to fit.
 _MOST_LETTERS: Final = 40_000
+# Of one text in an answer that would be cut: a name of any length costs no other row.
+_MOST_OF_A_TEXT: Final = 500
 _INSTRUCTIONS: Final = (
     "nightaudit records a lodging supplier's nightly prices and the findings of its rules. Start with `relations`, "
     "inspect one with `describe`, then run `query` in DuckDB SQL. `cases` lists what to call about, and `case` shows "
@@ -178,7 +181,7 @@ class _Tools:
 
         with _reported():
             explained = explain(self._lake, flag_id, self._settings.max_body_bytes)
-            return _cut(json.dumps(explained_as_json(explained), default=str, ensure_ascii=False))
+            return _cut(_json(explained_as_json(explained)))
 
     def evidence(
         self,
@@ -192,7 +195,7 @@ class _Tools:
 
         with _reported():
             document = as_document(evidence_of(self._lake, raw_address), self._settings.max_body_bytes)
-            return _cut(json.dumps(document, ensure_ascii=False))
+            return _cut(_json(document))
 
     def _asked(self, sql: str, limit: int) -> str:
         bounds = Bounds(self._settings.query_seconds, self._settings.query_memory_mb)
@@ -204,12 +207,23 @@ class _Tools:
 
 
 def _as_text(rows: list[_Rows], *, is_cut: bool) -> str:
-    """Return as many rows as fit, as JSON."""
-    while len(text := json.dumps({"rows": rows, "is_cut": is_cut}, default=str, ensure_ascii=False)) > _MOST_LETTERS:
+    """Return as many rows as fit, as JSON; if not all do, long texts are cut first."""
+    if len(text := _json({"rows": rows, "is_cut": is_cut})) <= _MOST_LETTERS:
+        return text
+    rows = [
+        {name: shortened(value, _MOST_OF_A_TEXT) if isinstance(value, str) else value for name, value in row.items()}
+        for row in rows
+    ]
+    while len(text := _json({"rows": rows, "is_cut": is_cut})) > _MOST_LETTERS:
         if len(rows) == 1:
             return _cut(text)
         rows, is_cut = rows[: len(rows) // 2], True
     return text
+
+
+def _json(value: object) -> str:
+    """Return a value as JSON; an assistant may print it to a terminal, so control characters are escaped."""
+    return printable_json(json.dumps(value, default=str, ensure_ascii=False))
 
 
 def _cut(text: str) -> str:
@@ -224,4 +238,4 @@ def _reported() -> Iterator[None]:
     try:
         yield
     except NightauditError as error:
-        raise ToolError(str(error)) from None
+        raise ToolError(printable(str(error))) from None

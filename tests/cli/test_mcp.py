@@ -56,6 +56,25 @@ def texts(results):
 
 
 @pytest.mark.slow
+def test_a_text_of_any_length_and_its_controls_cost_nothing_else(settings):
+    """A whole answer of long texts: cut in each row, not after the first one."""
+    words = "chr(155) || '31m' || chr(8238) || repeat('x', 300000)"
+    (_, long), (_, short), (is_error, said) = texts(
+        called(
+            server(settings),
+            ("query", {"sql": f"SELECT {words} AS word, n FROM range(9) AS t (n) ORDER BY n"}),  # noqa: S608 - ours
+            ("query", {"sql": f"SELECT left({words}, 700) AS word"}),
+            ("query", {"sql": "SELECT 1 AS \x9b31m FROM nothing"}),
+        )
+    )
+    assert is_error
+    assert not {"\x9b", "\u202e"}.intersection(long + short + said)
+    assert [row["n"] for row in json.loads(long)["rows"]] == list(range(9))
+    (row,) = json.loads(short)["rows"]
+    assert row["word"] == "\x9b31m\u202e" + "x" * 695
+
+
+@pytest.mark.slow
 def test_every_tool_says_that_it_only_reads_and_what_it_takes(settings):
     async def listed():
         async with Client(server(settings)) as client:
