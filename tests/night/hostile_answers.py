@@ -16,12 +16,13 @@ INSTANTS = [
     "9999-12-31T23:59:59-12:00",
     "",
 ]
-# Direction, line ends, an escape sequence, half of a pair, a formula, a page of its own, and very much of it.
+# Direction, line ends, an escape sequence, half of a pair, pairs that are cut, a formula, a page, and very much of it.
 TEXTS = [
     "",
     "\u202egnp.exe\u2028\u2029\ufeff\u0085",
     "\x1b]0;owned\x07\x1b[31m\x9b\x00",
     "\ud800",
+    "\U0001f3e8" * 60,
     "=HYPERLINK(1)",
     "<script>alert(1)</script>",
     "\x78" * 2**20,
