@@ -63,8 +63,8 @@ def existing(lake: Lake, table: Table) -> DeltaTable | None:
     known = _READ.get(root)
     if known is not None and known.log == log:
         return known.delta
-    _refuse_damaged_checkpoint(lake, root, log)
     with reading(root):
+        _refuse_damaged_checkpoint(lake, root, log)
         try:
             delta = DeltaTable(root)
         except TableNotFoundError:
