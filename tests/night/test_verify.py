@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,22 +19,26 @@ from sandbox_nights import swept
 
 from pipeline.cli.commands import app
 from pipeline.domain.errors import CorruptObject, LakeError, NightauditError
-from pipeline.domain.tables import OFFER, PENALTY, QUALITY
+from pipeline.domain.tables import CASE_NOTE, OFFER, PENALTY, QUALITY
 from pipeline.lake import Lake
+from pipeline.lake.allowance import DailyCalls
 from pipeline.lake.database import query_published
-from pipeline.lake.delta import refuse_broken_logs
+from pipeline.lake.delta import commit_rows, refuse_broken_logs
 from pipeline.lake.raw import landed, read_manifest, read_shard
 from pipeline.lake.sweep_files import files_of_sweep
+from pipeline.lake.table_log import CHECKPOINT_EVERY
 from pipeline.night.gate import audit_at, audit_sweep
 from pipeline.night.overview import overview
 from pipeline.night.rebuild import rebuild
 from pipeline.night.verify import verify
+from pipeline.notify.outbox import Outbox
 from pipeline.publish import publish
 from pipeline.report import write_reports
 
 pytestmark = pytest.mark.slow
 
 FLIPS = 200
+TAKEN_AT = datetime(2030, 4, 3, tzinfo=UTC)
 KINDS = {
     "raw answers": "raw/*/*.parquet",
     "manifests": "raw/*/sweep.json",
@@ -53,9 +58,13 @@ KINDS = {
     "last checkpoints": "tables/*/_delta_log/_last_checkpoint",
     "what the lake is": "lake.json",
     "checksums": "checksums/**/sums*.txt",
+    "checkpoints of logs": "tables/*/_delta_log/*.checkpoint.parquet",
+    "outboxes of alerts": "a*/told.json",
+    "outbox of nights": "notify/*.json",
+    "leases of calls": "calls/*/*.json",
     **{name: f"tables/{name}/*/*.parquet" for name in ("sweep", "search", "cell", "offer", "penalty", "promotion")},
     **{name: f"tables/{name}/*/*.parquet" for name in ("offer_change", "property", "room", "quality", "quote")},
-    **{name: f"tables/{name}/*/*.parquet" for name in ("room_amenity", "room_image", "selling_price")},
+    **{name: f"tables/{name}/*/*.parquet" for name in ("room_amenity", "room_image", "selling_price", "case_note")},
     **{name: f"tables/{name}/*/*.parquet" for name in ("quote_offer", "quote_penalty", "quote_promotion")},
 }
 
@@ -65,6 +74,13 @@ def made(once_a_run) -> Path:
     def make(folder: Path) -> Path:
         both = swept(folder).both
         write_reports(both)
+        # So many notes that the log of their table gets a checkpoint.
+        for number in range(CHECKPOINT_EVERY):
+            rows = [{"case_id": "case-1", "noted_at": TAKEN_AT, "action": "note", "value": str(number)}]
+            commit_rows(both, CASE_NOTE, pa.Table.from_pylist(rows, CASE_NOTE.schema), "run", f"{number}", f"{number}")
+        for place in ("alerts/told.json", "audit/told.json", "notify/published.json"):
+            Outbox(both, place, dict[str, bool], {"night": True}).save()
+        DailyCalls(both, 100, lambda: TAKEN_AT).take()
         return both.root
 
     return once_a_run("verified-nights", make)
