@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
 
-# Control characters (C0, DEL, C1), those that reverse or hide the text around them, and lone surrogates.
+# Control characters (C0, DEL, C1), those that reverse or hide the text around them, tags, which only programs read, and
+# lone surrogates.
 _CONTROLS: Final = (
     "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff\\ufff9-\\ufffb"
+    "\U000e0000-\U000e007f"
 )
 _OBEYED: Final = re.compile(f"[{_CONTROLS}\\ud800-\\udfff]")
 
@@ -43,7 +46,7 @@ def printable(text: str) -> str:
 
 def printable_json(document: str) -> str:
     """Return a JSON document for a terminal: the same values, with control characters escaped as `\\u009b`."""
-    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+    return _OBEYED.sub(lambda found: json.dumps(found[0])[1:-1], document)
 
 
 def in_a_cell(text: str) -> str:

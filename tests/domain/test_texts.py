@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 import pytest
 
-from pipeline.domain.texts import GUARDED, in_a_cell, in_markdown
+from pipeline.domain.texts import GUARDED, in_a_cell, in_markdown, printable, printable_json
 
 SIGNS = "=+-@＝＋－＠"
 
@@ -52,3 +54,12 @@ def test_a_text_of_separators_is_split_and_no_more():
 )
 def test_text_in_markdown_is_one_line_without_marks_controls_or_links(text, written):
     assert in_markdown(text) == written
+
+
+@pytest.mark.parametrize("hidden", ["\x1b", "\x9b", "\u202e", "\u200b", "\U000e0041", "\U000e007f"])
+def test_what_a_reader_cannot_see_is_written_out_and_json_keeps_its_value(hidden):
+    assert printable(f"a{hidden}b") == f"a{ascii(hidden)[1:-1]}b"
+    document = json.dumps(f"a{hidden}b", ensure_ascii=False)
+    assert printable_json(document).isprintable()
+    assert json.loads(printable_json(document)) == f"a{hidden}b"
+    assert pl.Series([f"a{hidden}b"]).str.contains(GUARDED).all()
