@@ -100,11 +100,11 @@ bench: setup  ## compare the speed with peers; PARTS="normalise fetch" runs only
 bench-quick: setup  ## measure the cost of the hot paths, before and after a change; QUICK=--keep starts over
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks.quick $(QUICK)
 
-# The tool has its own environment. If the index cannot be reached, it says so and does not fail.
+# The tool has its own environment. Without a report, as when the index cannot be reached, it says so and does not fail.
 audit-deps: setup  ## check the locked dependencies for known vulnerabilities
 	@rm -f .audit.json; $(BIN)/uv tool run --quiet --from pip-audit==2.10.1 pip-audit --disable-pip --require-hashes \
 	  --progress-spinner off -r .ci/requirements.txt -f json -o .audit.json && exit 0; \
-	if test -s .audit.json; then cat .audit.json; exit 1; fi; echo "Not audited: the index could not be reached."
+	if test -s .audit.json; then cat .audit.json; exit 1; fi; echo "Not audited: pip-audit wrote no report. It needs to reach the index."
 
 lock:  ## update the locked dependencies (.ci/requirements.txt)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra bench --extra mcp --extra cluster --generate-hashes --no-header --upgrade pyproject.toml -o .ci/requirements.txt
