@@ -8,7 +8,7 @@ from benchmarks.costs import CORES, EFFICIENCY, NIGHT_SECONDS, SCOPES, Scope, co
 
 def test_a_night_of_known_size_costs_what_is_computed_by_hand():
     found = {
-        "nightaudit: CPU of one offer more": 4.0,
+        "nightaudit: CPU of each further offer": 4.0,
         "stored: a night's offers with penalties and promotions": 20.0,
         "stored: history as changes, over 30 nights": 2.0,
     }
