@@ -74,7 +74,7 @@ def made(once_a_run) -> Path:
     def make(folder: Path) -> Path:
         both = swept(folder).both
         write_reports(both)
-        # So many notes that the log of their table gets a checkpoint.
+        # As many notes as the log of their table needs for a checkpoint.
         for number in range(CHECKPOINT_EVERY):
             rows = [{"case_id": "case-1", "noted_at": TAKEN_AT, "action": "note", "value": str(number)}]
             commit_rows(both, CASE_NOTE, pa.Table.from_pylist(rows, CASE_NOTE.schema), "run", f"{number}", f"{number}")
