@@ -76,10 +76,15 @@ def views() -> tuple[Relation, ...]:
     return tuple(known[name] for name in TopologicalSorter(graph).static_order())
 
 
+def direct_sources(made: Relation) -> frozenset[str]:
+    """Return the full names of the relations that one reads directly."""
+    return _read_by_views().get(made.full_name) or read_by([made])[made.full_name]
+
+
 def sources(made: Relation) -> frozenset[str]:
     """Return the full names of the relations that one reads, directly or through views."""
     read = _read_by_views()
-    reached, ahead = set[str](), [read.get(made.full_name) or read_by([made])[made.full_name]]
+    reached, ahead = set[str](), [direct_sources(made)]
     while ahead:
         new = ahead.pop() - reached
         reached |= new

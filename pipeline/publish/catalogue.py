@@ -31,7 +31,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import damaged_of, refuse_damaged
 from pipeline.lake.database import quoted, select_files, select_kept
 from pipeline.lake.delta import committed_files
-from pipeline.lake.relations import Relation, declared_meanings, reached, sources, views
+from pipeline.lake.relations import Relation, declared_meanings, direct_sources, reached, sources, views
 from pipeline.lake.sweep_files import all_or_each, quarantine_file, sweep_files
 from pipeline.publish.state import NATIVE
 from pipeline.publish.summaries import SUMMARIES
@@ -212,7 +212,10 @@ def describe(session: duckdb.DuckDBPyConnection) -> None:
     columns = session.execute(
         "SELECT schema_name || '.' || table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
     ).fetchall()
-    said = _meanings()
+    columns_of: dict[str, list[str]] = {}
+    for name, column, _ in columns:
+        columns_of.setdefault(name, []).append(column)
+    said = _meanings(columns_of)
     for name, kind, comment in relations:
         if name in said and comment != said[name][0]:
             session.execute(f"COMMENT ON {kind} {name} IS {quoted(said[name][0])}")
@@ -222,9 +225,12 @@ def describe(session: duckdb.DuckDBPyConnection) -> None:
             session.execute(f"COMMENT ON COLUMN {name}.{column} IS {quoted(said[name][1][column])}")
 
 
-@cache
-def _meanings() -> Mapping[str, tuple[str, Mapping[str, str]]]:
-    """Return the grain and column meanings of every relation that analysts see, by full name."""
+def _meanings(columns_of: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, Mapping[str, str]]]:
+    """Return the grain and column meanings of every relation that analysts see, by full name.
+
+    A column that a view takes over keeps its meaning. If the relations that a view reads differ in it, the general one
+    applies. A column without a meaning raises KeyError, as that is a bug.
+    """
     said: dict[str, tuple[str, Mapping[str, str]]] = {
         f"ref.{name}": (grain, {column: text for column, (_, text) in columns.items()})
         for name, (grain, columns) in _REFERENCE.items()
@@ -234,12 +240,14 @@ def _meanings() -> Mapping[str, tuple[str, Mapping[str, str]]]:
     declared |= {f"lake.{table.name}": table for table in (*TABLES.values(), *SIDE_TABLES.values())}
     for name, table in (declared | {"mart.sweep": SWEEP_PUBLISHED}).items():
         said[name] = (table.grain, {column.name: column.meaning for column in table.columns})
+    general = declared_meanings()
     for view in views():
-        # A column that a view takes over from another one keeps its meaning.
-        taken: dict[str, str] = {}
-        for source in sorted(sources(view)):
-            taken |= said[source][1] if source.startswith(("mart.", "report.")) else {}
-        said[view.full_name] = (view.grain, taken | declared_meanings() | view.meanings)
+        read = [said[name][1] for name in sorted(said.keys() & direct_sources(view)) if not name.startswith("ref.")]
+        meanings = dict(view.meanings)
+        for column in set(columns_of.get(view.full_name, ())) - meanings.keys():
+            taken = {of[column] for of in read if column in of}
+            meanings[column] = taken.pop() if len(taken) == 1 else general.get(column) or max(taken)
+        said[view.full_name] = (view.grain, meanings)
     return said
 
 

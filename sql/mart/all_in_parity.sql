@@ -9,6 +9,7 @@
 -- all_in_gap: all_in - reference_all_in, in currency; > 0: the market is dearer.
 -- all_in_gap_pct: all_in_gap in percent of reference_all_in; > 0: the market is dearer.
 -- all_in_verdict: `win`, `meet` or `lose`, judged by the all-in prices.
+-- rate: Units of currency per unit of reference_currency, on currency_basis; NULL: the currencies are the same.
 WITH fee AS (
     SELECT
         offer.property_id,

@@ -1,6 +1,7 @@
 -- One row per cell whose stay is in the future: its latest request, with status and age.
 -- is_fresh: Whether the latest published sweep answered it.
 -- age_hours: Hours from its last answer to the start of the latest published sweep; NULL: never answered.
+-- offers: Offers stored for this cell.
 SELECT
     cell.*,
     cell.sweep_id = latest.sweep_id AND cell.status IN ('offered', 'no_offer', 'absent') AS is_fresh,

@@ -17,6 +17,7 @@
 -- fx: Part due to the supplier's exchange rate, in currency; NULL: the offer was not also seen in reference_currency.
 -- residual: Rest of the gap, in currency: unknown parts, and the price difference between the markets themselves.
 -- parts_known: Number of known parts, out of five.
+-- rate: Units of currency per unit of reference_currency, at reference rates; NULL: the currencies are the same.
 WITH at_reference_rate AS (
     SELECT
         parity.* REPLACE (

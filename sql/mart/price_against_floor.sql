@@ -1,4 +1,8 @@
 -- One row per source and like-for-like key of a selling price: its latest price compared with the floor in force.
+-- currency: ISO 4217 code of price.
+-- room_id: The supplier's room id; NULL: not given, so it may be any room.
+-- board_id: Board basis id; NULL: not given.
+-- policy_key: Hash of the cancellation penalties, as in offer; NULL: not given.
 -- floor_currency: ISO 4217 code of floor and price_converted; NULL: no floor to compare with.
 -- price_converted: price in floor_currency, at the reference rate of the day of observed_at, rounded to its minor unit.
 -- match_grade: How complete the key of the price is: `exact` (room, board and policy), `board_family` or `cheapest`.

@@ -5,6 +5,7 @@
 -- all_in: Total + mandatory fees in the market, in currency.
 -- reference_answered: Total + mandatory fees in the reference market, in its own currency.
 -- reference_all_in: reference_answered in currency, at the rate that makes the totals equal, not a reference rate.
+-- severity: `low`, `medium` or `high`, by size_pct.
 -- A rate that has moved must not look like a fee: at the reference rate, totals meet if they do at any rate of the last
 -- eight days, and fees must differ at all of them. Otherwise totals that meet by chance would turn fees that follow the
 -- price into a gap. If the reference market's total deviates from most markets, its fees are no valid reference.

@@ -14,6 +14,7 @@
 -- compared_currency: ISO 4217 code of the currency in which the compared_with market was answered.
 -- losing_snapshots: Consecutive snapshots in which the market was dearer than the reference market; NULL: unknown.
 -- evidence: Observations behind the finding, with their role; `compared`: in its currency; `witness`: another market.
+-- severity: `low`, `medium` or `high`, by size_pct.
 -- Few prices deviate, so only offers compared with the same reference offer are examined further.
 -- A moved rate is not a price: at the reference rate, only prices beyond all rates of 31 days deviate; a rate that the
 -- supplier has ignored for weeks is a mark-up. If other markets were answered in the currency of such a market, eight

@@ -284,6 +284,28 @@ def test_everything_that_analysts_see_is_commented(published):
     assert query_published(published.file, "SELECT count(*) FROM ref.error_code").fetchall() == [(28,)]
 
 
+@pytest.mark.parametrize(
+    ("column", "meaning"),
+    [
+        ("report.flag.amount", "Size of the finding in currency; NULL: it is not about money."),
+        ("report.flag.market", "Requested market code; NULL: not about a single market."),
+        ("mart.quality.outcome", "`passed`, `failed`, or `not_judged`: too few nights to compare with."),
+        ("mart.cell_latest.market", "Requested market code: the point of sale."),
+        ("mart.weight.market", "Market that has this weight; NULL: the weight is for a property."),
+        ("report.promotion_reference.highest", "Highest total ever seen, in currency."),
+        # It reads two relations with a column of that name, which mean something else.
+        ("mart.market_parity.currency", "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
+    ],
+)
+def test_a_column_means_what_it_means_where_its_view_takes_it_from(published, column, meaning):
+    found = query_published(
+        published.file,
+        "SELECT comment FROM duckdb_columns() WHERE schema_name || '.' || table_name || '.' || column_name = $column",
+        {"column": column},
+    )
+    assert found.fetchall() == [(meaning,)]
+
+
 @pytest.mark.slow
 def test_every_view_can_be_read_even_of_tables_without_a_row(published):
     names = query_published(
