@@ -31,7 +31,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import damaged_of, refuse_damaged
 from pipeline.lake.database import quoted, select_files, select_kept
 from pipeline.lake.delta import committed_files
-from pipeline.lake.relations import Relation, declared_meanings, direct_sources, reached, sources, views
+from pipeline.lake.relations import Relation, declared_meanings, direct_sources, reached, views
 from pipeline.lake.sweep_files import all_or_each, quarantine_file, sweep_files
 from pipeline.publish.state import NATIVE
 from pipeline.publish.summaries import SUMMARIES

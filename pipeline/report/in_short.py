@@ -170,12 +170,12 @@ def _of_quality(reader: Reader) -> Point:
     failed, critical = counts["failed"], counts["critical"]
     if night["audit"] == "overridden":
         return Point(
-            f"The audit failed ({counted(critical, 'critical check')} of {counts['checks']:,}) and was overridden.",
+            f"The audit failed ({critical:,} critical of {counted(counts['checks'], 'check')}) and was overridden.",
             "quality",
             "bad",
         )
     reported = (
-        f"{counted(failed, 'check')} of {counts['checks']:,} failed, none of them critical"
+        f"{failed:,} of {counted(counts['checks'], 'check')} failed, none of them critical"
         if failed
         else "no check failed"
     )

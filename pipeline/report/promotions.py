@@ -38,7 +38,7 @@ def page(reader: Reader) -> Page:
     found = flags(reader, _RULES)
     row = reader.total("promoted_total")
     honest = _counted(reader)
-    depth = f", by {percent(row['mean_depth_pct'])} on average" if row["promoted"] else ""
+    depth = f"; the average discount is {percent(row['mean_depth_pct'])}" if row["promoted"] else ""
     return Page(
         "promotions",
         f"{share(row['promoted'], row['offers'])} of the offers are promoted{depth}"

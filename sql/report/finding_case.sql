@@ -308,6 +308,11 @@ sized AS (
             AS markets,
         max(said.size_pct) FILTER (WHERE said.size_pct < 0) AS highest_below_pct,
         min(said.size_pct) FILTER (WHERE said.size_pct > 0) AS lowest_above_pct,
+        -- Sizes above and below zero differ in meaning. A discount with a plus sign would read as a higher price.
+        any_value(said.rule) IN (
+            'market_disparity', 'all_in_gap', 'fx_markup', 'penalty_amount_off_formula', 'total_above_reference'
+        )
+        OR min(said.size_pct) < 0 AS has_direction,
         -- A mark-up of one property is a call to that property, though its id is that of the market and the currencies.
         CASE
             WHEN
@@ -543,9 +548,12 @@ SELECT
                         THEN ''
                     WHEN greatest(abs(sized.lowest_pct), abs(sized.highest_pct)) >= 1e6
                         THEN format(', {:+.3g}% to {:+.3g}%', sized.lowest_pct, sized.highest_pct)
-                    WHEN round(sized.lowest_pct, 1) = round(sized.highest_pct, 1)
+                    WHEN round(sized.lowest_pct, 1) = round(sized.highest_pct, 1) AND sized.has_direction
                         THEN format(', {:+.1f}%', sized.lowest_pct)
-                    ELSE format(', {:+.1f}% to {:+.1f}%', sized.lowest_pct, sized.highest_pct)
+                    WHEN round(sized.lowest_pct, 1) = round(sized.highest_pct, 1)
+                        THEN format(', by {:.1f}%', sized.lowest_pct)
+                    WHEN sized.has_direction THEN format(', {:+.1f}% to {:+.1f}%', sized.lowest_pct, sized.highest_pct)
+                    ELSE format(', by {:.1f}% to {:.1f}%', sized.lowest_pct, sized.highest_pct)
                 END,
                 CASE
                     WHEN
@@ -554,7 +562,8 @@ SELECT
                         OR (grouped.rule = 'fx_markup' AND least(grouped.higher, grouped.lower) > 0)
                         OR abs(sized.median_pct) >= 1e6
                         THEN ''
-                    ELSE coalesce(format(', median {:+.1f}%', sized.median_pct), '')
+                    WHEN sized.has_direction THEN coalesce(format(', median {:+.1f}%', sized.median_pct), '')
+                    ELSE coalesce(format(', median {:.1f}%', sized.median_pct), '')
                 END,
                 proof.evidence[1].finding
             )
@@ -562,7 +571,11 @@ SELECT
     || CASE
         WHEN grouped.market_pct IS NULL THEN ''
         ELSE
-            format(' Median of the properties with this finding in {}: {:+.1f}%.', sized.markets[1], grouped.market_pct)
+            format(' Median of the properties with this finding in {}: ', sized.markets[1])
+            || CASE
+                WHEN sized.has_direction THEN format('{:+.1f}%.', grouped.market_pct)
+                ELSE format('{:.1f}%.', grouped.market_pct)
+            END
     END
     -- Of "its prices", a property would rightly say that its room-only prices are equal.
     || CASE WHEN grouped.is_of_packages AND grouped.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END
