@@ -308,11 +308,12 @@ def case(
 def load(
     kind: Annotated[str, typer.Argument(help="prices, rates, property-map, weights or properties.")],
     file: Annotated[
-        Path, typer.Argument(help="CSV or Parquet file; for rates, the ECB's zip or CSV file.", show_default=False)
+        Path,
+        typer.Argument(help="CSV or Parquet file; for rates, the ECB's zip or CSV file.", show_default=False),
     ],
     check: Annotated[bool, typer.Option("--check", help="Only check the file; load nothing.")] = False,
 ) -> None:
-    """Load selling prices, rates, the property map, weights or properties: the complete file or nothing."""
+    """Load selling prices, exchange rates, the property map, weights or properties: the complete file or nothing."""
     from pipeline.cli import load
 
     load.load(kind, file, check=check)

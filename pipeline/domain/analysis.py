@@ -47,7 +47,10 @@ class Analysis:
         le=60,
     )
     silent_nights: int = _compared(
-        2, "Days for which a market without any offer neither ends findings nor makes properties quiet.", ge=0, le=60
+        2,
+        "Days without any offer in a market during which its findings do not end and no property counts as quiet.",
+        ge=0,
+        le=60,
     )
     ladder_stays: int = _compared(
         5, "Minimum number of stays needed to decide which of two rooms is the better one.", ge=1, le=1000
@@ -62,7 +65,7 @@ class Analysis:
         le=100,
     )
     cancel_horizon_days: int = _compared(
-        30, "Days before check-in over which the strictness of a cancel policy is measured.", ge=1, le=365
+        30, "Days before check-in over which the strictness of a cancellation policy is measured.", ge=1, le=365
     )
     check_in_hour: int = _compared(
         15, "Hour of check-in that penalty windows count back from; the properties file can override it.", ge=0, le=23

@@ -1,4 +1,4 @@
-"""What an offer's cancel penalties mean together: whether it is refundable, and until when cancelling is free.
+"""What an offer's cancellation penalties mean together: whether it is refundable, and until when cancelling is free.
 
 A penalty applies by its exact dates, if it has any and they are in order, else by its window, else always. The macros
 `mart.penalty_step` and `mart.penalty_at` of the published file compute what it costs at a given time.
@@ -19,7 +19,7 @@ _NIGHTS_DECIMALS, _MOST_NIGHTS = 3, 10**4
 
 @dataclass(frozen=True, slots=True)
 class Penalty:
-    """One cancel penalty as stored; None: not stated."""
+    """One cancellation penalty as stored; None: not stated."""
 
     window_hours: int | None = None
     penalty_pct: float | None = None

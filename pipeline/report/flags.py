@@ -59,8 +59,8 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         if is_first_night
         else "No finding ended",
         "A finding ends when an answer no longer shows it, one of its offers is gone, its currency is no longer "
-        "requested, or its stay begins. Days count from the sweep that first flagged it; a finding whose stay began was "
-        "not resolved and has none. The table shows the most severe of each rule, one per property.",
+        "requested, or its stay begins. Days count from the sweep that first flagged it; a finding whose stay began "
+        "was not resolved and has none. The table shows the most severe of each rule, one per property.",
         placed.drop("case_page"),
         lines=placed.with_columns((pl.col("hours_to_resolve") / 24).alias("days_to_resolve")),
         columns=[

@@ -1,4 +1,4 @@
--- Cost of one cancel penalty and the rule used, as in pipeline/domain/penalties.py; amount NULL: undetermined.
+-- Cost of one cancellation penalty and the rule used, as in pipeline/domain/penalties.py; amount NULL: undetermined.
 CREATE OR REPLACE MACRO mart.penalty_cost(total, nights, amount, penalty_pct, penalty_nights, is_refundable) AS (
     CASE
         WHEN amount IS NOT NULL THEN struct_pack(amount := amount::DECIMAL(18, 4), rule := 'amount')

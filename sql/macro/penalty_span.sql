@@ -1,5 +1,5 @@
--- When one cancel penalty applies: from begins_at, included, until ends_at (NULL: no end). Exact dates win over the
--- window; if they are reversed, the window counts; without one, the penalty has always applied.
+-- When one cancellation penalty applies: from begins_at, included, until ends_at (NULL: no end). Exact dates win over
+-- the window; if they are reversed, the window counts; without one, the penalty has always applied.
 CREATE OR REPLACE MACRO mart.penalty_span(start_at, end_at, window_hours, check_in_at) AS (
     CASE
         WHEN coalesce(start_at, end_at) IS NOT NULL AND coalesce(start_at < end_at, TRUE)

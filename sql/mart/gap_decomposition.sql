@@ -10,7 +10,7 @@
 -- therefore part of the gap here. mart.market_parity excludes it from pairs with a known supplier rate, and decides
 -- which pairs do not meet.
 -- verdict: As in mart.market_parity; if fx outweighs the price difference, gap has the opposite sign.
--- policy: Part due to different cancel penalties, in currency; NULL: not sold in that room and board there.
+-- policy: Part due to different cancellation penalties, in currency; NULL: not sold in that room and board there.
 -- board: Part due to a different board, in currency; NULL: not sold in that room there, or policy is unknown.
 -- tax_and_fee: Part due to included charges, in currency; NULL: not stated, as in every list answer.
 -- promotion: Part due to promotions, in currency; NULL: a promotion is named without a price before it.

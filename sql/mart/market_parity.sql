@@ -19,7 +19,7 @@
 -- reference_search_id: Search that observed the reference offer.
 -- reference_offer_no: Number of the reference offer in that search's answer.
 -- reference_board_id: Board basis id of the reference offer.
--- reference_policy_key: Hash of the cancel penalties of the reference offer.
+-- reference_policy_key: Hash of the cancellation penalties of the reference offer.
 -- reference_room_id: Room id of the reference offer.
 -- reference_cell_key: Cell of the reference offer.
 -- reference_pre_promo_total: Total before promotions of the reference offer, in reference_currency.

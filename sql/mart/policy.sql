@@ -1,4 +1,4 @@
--- One row per cancel policy with which an offer was ever sold: its terms in words.
+-- One row per cancellation policy with which an offer was ever sold: its terms in words.
 -- penalties: Number of distinct penalties of the policy.
 -- terms: The penalties in words, earliest first.
 SELECT

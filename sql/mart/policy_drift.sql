@@ -1,4 +1,4 @@
--- One row per change of a cancel policy: in one sweep, one policy of a room, board and stay was replaced by another.
+-- One row per change of a cancellation policy: in one sweep, one policy of a room, board and stay replaced another.
 -- drifted_at: Start of the sweep that saw it.
 -- policy_key_before: Hash of the old policy's penalties.
 -- policy_key_after: Hash of the new policy's penalties.

@@ -1,4 +1,4 @@
--- One row per cancel policy on sale, stay length and stretch of time in which cancelling costs the same share of total.
+-- One row per cancellation policy on sale, stay length and stretch of time with the same share of total to pay.
 -- step_no: Position in time, from 0.
 -- from_hours: Hours before check-in from which it costs this; NULL: ever since.
 -- until_hours: Hours before check-in until which it costs this; 0: until check-in.

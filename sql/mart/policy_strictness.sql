@@ -1,4 +1,4 @@
--- One row per cancel policy on sale and stay length: its strictness.
+-- One row per cancellation policy on sale and stay length: its strictness.
 -- strictness: Mean share of total that cancelling costs over cancel_horizon_days of ref.analysis; NULL: unknown.
 -- The area under the cost of cancelling / (total x horizon): 0: free until check-in; 1: the full total at any time.
 -- List and detail offers share a policy; amounts and dates, which only details state, differ by offer.

@@ -6,8 +6,8 @@
 -- refundable_penalty: Cost of cancelling the refundable offer at the last sighting, in currency.
 -- non_refundable_penalty: Cost of cancelling the non-refundable offer at the last sighting, in currency.
 -- break_even_pct: Probability of cancelling, in percent, above which refundable is cheaper; 0: it is never dearer.
--- refundable_policy_key: Hash of the cancel penalties of the refundable offer.
--- non_refundable_policy_key: Hash of the cancel penalties of the non-refundable offer.
+-- refundable_policy_key: Hash of the cancellation penalties of the refundable offer.
+-- non_refundable_policy_key: Hash of the cancellation penalties of the non-refundable offer.
 -- refundable_key: Offer key of the refundable offer.
 -- non_refundable_key: Offer key of the non-refundable offer.
 -- break_even_pct is premium / (premium + saving), where saving = non_refundable_penalty - refundable_penalty. It holds

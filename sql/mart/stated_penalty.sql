@@ -1,4 +1,4 @@
--- One row per detail offer on sale that states cancel penalties: the cost of cancelling it at the last sighting.
+-- One row per detail offer on sale that states cancellation penalties: the cost of cancelling it at the last sighting.
 -- amount: Cost of cancelling as stated, else computed, in currency; 0: free of charge; NULL: cannot be computed.
 -- As mart.penalty_at() gives for that moment: a stated amount wins over percentage and nights, and exact dates win over
 -- the window; of several penalties, the largest counts. mart.policy_step has no amounts, because lists state none.

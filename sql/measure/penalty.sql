@@ -1,4 +1,4 @@
--- One row per market with a search: how many cancel penalties its offers have.
+-- One row per market with a search: how many cancellation penalties its offers have.
 -- Counted from its searches, so that a market that has lost all of them is a row with 0.
 SELECT
     asked.market,

@@ -1,4 +1,4 @@
--- One row per market and property with cancel penalties: how many there are, and what they add up to.
+-- One row per market and property with cancellation penalties: how many there are, and what they add up to.
 SELECT
     penalty.market,
     penalty.property_id,

@@ -5,7 +5,7 @@
 -- answered: Number of these whose latest request was answered.
 -- comparable: Number of pairs whose prices differ, and whose gap is split here.
 -- gap: Sum of the gaps, in currency; > 0: dearer than the reference market.
--- policy: Sum of the parts due to different cancel penalties, in currency; NULL: known for no pair.
+-- policy: Sum of the parts due to different cancellation penalties, in currency; NULL: known for no pair.
 -- board: Sum of the parts due to different boards, in currency; NULL: known for no pair.
 -- tax_and_fee: Sum of the parts due to included charges, in currency; NULL: known for no pair, as in lists.
 -- promotion: Sum of the parts due to promotions, in currency; NULL: known for no pair.

@@ -1,4 +1,4 @@
--- One row per finding: a detail offer on sale whose stated cancel penalty does not match its own terms.
+-- One row per finding: a detail offer on sale whose stated cancellation penalty does not match its own terms.
 -- size_pct: Deviation of the stated amount, in percent of formula_amount, for the penalty that is off most.
 -- amount: stated_amount - formula_amount of that penalty, in currency; > 0: more than its terms say.
 -- penalty_no: Position of that penalty in the answer, from 0.

@@ -1,4 +1,4 @@
--- One row per source, market and product type: how many stays, rooms and boards had a change of cancel policy.
+-- One row per source, market and product type: how many stays, rooms and boards had a change of cancellation policy.
 -- planned: Number of requested cells.
 -- answered: Number of these whose latest request was answered.
 -- comparable: Number of combinations of stay, room and board on sale whose policy could have changed.

@@ -1,4 +1,4 @@
--- One row per cancel penalty of an offer key in its last detail answer after this sweep, while its stay lies ahead.
+-- One row per cancellation penalty of an offer key in its last detail answer after this sweep, if its stay lies ahead.
 SELECT
     observed.property_id,
     observed.offer_key,

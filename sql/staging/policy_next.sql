@@ -1,4 +1,4 @@
--- One row per cancel penalty of a policy key that no earlier published sweep had, as one offer of the night states it.
+-- One row per cancellation penalty of a policy key that no earlier published sweep had, as an offer states it.
 WITH example AS (
     SELECT
         observed.policy_key,

@@ -52,7 +52,7 @@ SELLING_PRICE = Table(
         required("observed_at", INSTANT, "When this price was on sale."),
         Column("room_id", LONG, "The supplier's room id; NULL: not given, so it may be any room."),
         Column("board_id", INT, "Board basis id; NULL: not given."),
-        Column("policy_key", LONG, "Hash of the cancel penalties, as in offer; NULL: not given."),
+        Column("policy_key", LONG, "Hash of the cancellation penalties, as in offer; NULL: not given."),
         Column("channel", TEXT, "Where it was sold or seen; NULL: not given."),
     ),
 )

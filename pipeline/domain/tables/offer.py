@@ -60,7 +60,7 @@ OFFER = Table(
         Column("board_id", INT, "Board basis id as sent."),
         Column("board_name", TEXT, "Board basis name as sent."),
         Column("board_detail", TEXT, "Board basis text as sent."),
-        required("policy_key", LONG, "Stable hash of the sorted cancel penalties; 0: none stated."),
+        required("policy_key", LONG, "Stable hash of the sorted cancellation penalties; 0: none stated."),
         required("promotion_key", LONG, "Stable hash of the promotions in order; 0: none."),
         Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
         Column("total", MONEY, "Room cost for the whole stay after promotions, in currency.", highest=MOST_MONEY),
@@ -91,7 +91,7 @@ OFFER = Table(
 
 PENALTY = Table(
     "penalty",
-    "One row per cancel penalty of an offer, in the order of the answer.",
+    "One row per cancellation penalty of an offer, in the order of the answer.",
     ("sweep_id", "search_id", "offer_no", "penalty_no"),
     (
         *(SWEEP_ID, SEARCH_ID, OFFER_NO),
@@ -150,7 +150,7 @@ OFFER_CHANGE = Table(
         Column("room_stay_id", INT, "Requested room that this offer is for, from 0."),
         Column("room_id", LONG, "The supplier's room id."),
         Column("board_id", INT, "Board basis id."),
-        required("policy_key", LONG, "Stable hash of the cancel penalties; see offer."),
+        required("policy_key", LONG, "Stable hash of the cancellation penalties; see offer."),
         Column("promotion_key", LONG, "Stable hash of the promotions; NULL: gone."),
         Column("total", MONEY, "Room cost for the whole stay after promotions; NULL: gone or not stated."),
         Column("pre_promo_total", MONEY, "Room cost before promotions; NULL: gone or not stated."),

@@ -36,7 +36,7 @@ _OPEN_COLUMNS = (
     Column("room_name", TEXT, "Room name as last sent."),
     Column("board_id", INT, "Board basis id."),
     Column("board_name", TEXT, "Board basis name as last sent."),
-    required("policy_key", LONG, "Stable hash of the sorted cancel penalties; 0: none stated."),
+    required("policy_key", LONG, "Stable hash of the sorted cancellation penalties; 0: none stated."),
     required("refundability", TEXT, "`refundable`, `non_refundable`, `mixed` or `unknown`."),
     *FREE_CANCEL,
     Column("product_id", LONG, "The supplier's product id as last sent; it may change from search to search."),
@@ -110,10 +110,10 @@ PROMOTION_STATE = Table(
 
 POLICY_STATE = Table(
     "policy",
-    "One row per cancel penalty of a policy key.",
+    "One row per cancellation penalty of a policy key.",
     ("policy_key", "penalty_no"),
     (
-        required("policy_key", LONG, "Stable hash of the sorted cancel penalties of an offer."),
+        required("policy_key", LONG, "Stable hash of the sorted cancellation penalties of an offer."),
         required("penalty_no", SMALL, "Position among the distinct penalties of the policy, from 0."),
         *PENALTY.pick(*_POLICY_TERMS),
     ),
@@ -121,7 +121,7 @@ POLICY_STATE = Table(
 
 DETAIL_PENALTY = Table(
     "detail_penalty",
-    "One row per cancel penalty of an offer key, whose stay is in the future, in its last detail answer.",
+    "One row per cancellation penalty of an offer key, whose stay is in the future, in its last detail answer.",
     ("property_id", "offer_key", "penalty_no"),
     (
         PROPERTY_ID,

@@ -45,7 +45,7 @@ QUOTE = Table(
         Column("room_stay_id", INT, "Requested room of the first product, from 0."),
         Column("room_id", LONG, "The supplier's room id, from the search."),
         Column("board_id", INT, "Board basis id, from the search."),
-        required("policy_key", LONG, "Stable hash of the cancel penalties, from the search."),
+        required("policy_key", LONG, "Stable hash of the cancellation penalties, from the search."),
         required("product_id", LONG, "Product that the quote named for its first room."),
         required("searched_at", INSTANT, "When the search that returned the offer was sent."),
         required("currency", TEXT, "ISO 4217 code of search_total."),
@@ -108,7 +108,7 @@ _OF_AN_OFFER = (SWEEP_ID, SEARCH_ID, OFFER_NO)
 
 QUOTE_PENALTY = Table(
     "quote_penalty",
-    "One row per cancel penalty of a quoted product, in the order of the answer.",
+    "One row per cancellation penalty of a quoted product, in the order of the answer.",
     ("run_id", "quote_no", "room_no", "penalty_no"),
     (*_QUOTED, *(column for column in PENALTY.columns if column not in _OF_AN_OFFER)),
 )

@@ -1,4 +1,4 @@
-"""Cancel policies: the steps of a policy, and how they are written in list and in detail answers."""
+"""Cancellation policies: the steps of a policy, and how they are written in list and in detail answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Step(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """A cancel policy; `factor` is its price against the free-cancellation price."""
+    """A cancellation policy; `factor` is its price against the free-cancellation price."""
 
     steps: tuple[Step, ...]
     factor: float

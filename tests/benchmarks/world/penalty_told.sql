@@ -1,4 +1,4 @@
--- One row per cancel penalty of `offer_told`: a row of the lake's table `penalty`.
+-- One row per cancellation penalty of `offer_told`: a row of the lake's table `penalty`.
 SELECT
     offer.sweep_id,
     offer.search_id,
