@@ -193,7 +193,7 @@ class _Reader:
             # It is not known which of its repeated fields is meant.
             self._is_failure |= isinstance(value, Repeated)
             self._is_listing |= known_id in self._asked or (known_id is None and tells_of_a_property(value))
-            if not self._is_multi:
+            if not self._is_multi or (self._is_alone and known_id is None):
                 # Nothing else was requested, so this is all that the answer says about it.
                 self.found.unreadable |= self._asked
             return

@@ -224,6 +224,12 @@ def test_an_answer_of_more_parts_than_any_can_have_is_one_reject_and_fails_its_c
     assert "more than" in reject["reason"]
 
 
+def test_a_property_asked_for_alone_whose_id_is_unreadable_has_failed_and_is_not_absent(lake):
+    for unreadable in ("", True, 10**40):
+        found = cells(lake, answer(hotel(1) | {"propertyId": unreadable}), property_ids=(1,))
+        assert found == {1: ("failed", None, 0)}, unreadable
+
+
 PACKED = gzip.compress(json.dumps(answer(hotel())).encode())
 
 
