@@ -30,6 +30,10 @@ _PRODUCT_PATHS = {
     Operation.SINGLE: "property.roomStays[].products[]",
 }
 
+# Kinds of drift in one segment. A supplier's document changes in dozens of places; one answer can name millions.
+_MOST_DRIFT = 10_000
+_MORE_DRIFT = ("$", "new_value", f"more than {_MOST_DRIFT:,} deviations")
+
 
 class SegmentRows:
     """Collects the rows of one segment; `arrow_tables()` gives them all."""
@@ -162,6 +166,8 @@ class SegmentRows:
         )
 
     def _note(self, what: tuple[str, str, str], address: str, occurrences: int = 1) -> None:
+        if len(self._drift) >= _MOST_DRIFT and what not in self._drift:
+            what = _MORE_DRIFT
         self._drift[what] += occurrences
         self._drift_example.setdefault(what, address)
 

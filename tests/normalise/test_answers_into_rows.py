@@ -230,6 +230,16 @@ def test_a_property_asked_for_alone_whose_id_is_unreadable_has_failed_and_is_not
         assert found == {1: ("failed", None, 0)}, unreadable
 
 
+def test_an_answer_with_very_many_unknown_fields_has_a_limited_number_of_drift_rows(lake):
+    strange = {f"field{number}": 1 for number in range(15_000)}
+    tables = normalised(lake, [record(body=answer(hotel(1) | strange, hotel(2)))])
+    assert cells_of(tables) == dict.fromkeys((1, 2), ("offered", None, 1))
+    drift = tables["drift"].to_pylist()
+    assert len(drift) == 10_001
+    assert sum(each["occurrences"] for each in drift) == 15_000
+    assert [each["occurrences"] for each in drift if each["path"] == "$"] == [5000]
+
+
 PACKED = gzip.compress(json.dumps(answer(hotel())).encode())
 
 
