@@ -144,6 +144,16 @@ Market = Annotated[str, AfterValidator(_market)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 
 
+def _without_keys(address: str) -> str:
+    """Return the address of a lake. Raises ValueError, without its text, if it names keys: they would be printed."""
+    # No bucket has these characters in its name; a key may have a slash.
+    if address.lower().startswith("s3://") and not {":", "@"}.isdisjoint(address[5:].partition("/")[0]):
+        raise ValueError(
+            "a lake's address must not carry keys; use AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
+        )
+    return address
+
+
 class Settings(BaseSettings):
     """Everything that can be set. The text below a field is its meaning in the settings table."""
 
@@ -199,7 +209,7 @@ class Settings(BaseSettings):
     confirm_cap: int = Field(100, ge=1, le=10_000)
     """Maximum searches per run of `nightaudit confirm`."""
 
-    lake: str = "lake"
+    lake: Annotated[str, AfterValidator(_without_keys)] = "lake"
     """Folder of the lake: raw answers, tables, published file. Or `s3://bucket/prefix`; the AWS_… environment variables
     then give credentials, region and endpoint."""
     lake_copy: Path | None = None

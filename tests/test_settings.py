@@ -107,6 +107,14 @@ def test_an_address_with_a_password_is_refused_and_the_password_is_not_repeated(
     assert "hunter2" not in str(caught.value)
 
 
+def test_keys_in_the_address_of_a_lake_are_refused_and_not_repeated():
+    for address in ("s3://AKIA1:hunter2@bucket/prefix", "s3://hunter2@bucket", "s3://AKIA1:hun/ter2hunter2@bucket"):
+        with pytest.raises(SettingsError) as caught:
+            read_settings(lake=address)
+        assert "AWS_ACCESS_KEY_ID" in str(caught.value)
+        assert "hunter2" not in str(caught.value)
+
+
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=4))
 def test_a_secret_that_stands_in_the_wrong_place_is_not_repeated(secret):
     with pytest.raises(SettingsError) as caught:
