@@ -212,25 +212,20 @@ def describe(session: duckdb.DuckDBPyConnection) -> None:
     columns = session.execute(
         "SELECT schema_name || '.' || table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
     ).fetchall()
-    columns_of: dict[str, list[str]] = {}
-    for name, column, _ in columns:
-        columns_of.setdefault(name, []).append(column)
+    columns_of = {
+        each: [column for name, column, _ in columns if name == each] for each in {name for name, _, _ in columns}
+    }
     said = _meanings(columns_of)
     for name, kind, comment in relations:
         if name in said and comment != said[name][0]:
             session.execute(f"COMMENT ON {kind} {name} IS {quoted(said[name][0])}")
     for name, column, comment in columns:
-        # A column without a meaning is a bug: it raises KeyError.
         if name in said and comment != said[name][1][column]:
             session.execute(f"COMMENT ON COLUMN {name}.{column} IS {quoted(said[name][1][column])}")
 
 
 def _meanings(columns_of: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, Mapping[str, str]]]:
-    """Return the grain and column meanings of every relation that analysts see, by full name.
-
-    A column that a view takes over keeps its meaning. If the relations that a view reads differ in it, the general one
-    applies. A column without a meaning raises KeyError, as that is a bug.
-    """
+    """Return the grain and column meanings of every relation that analysts see, by full name."""
     said: dict[str, tuple[str, Mapping[str, str]]] = {
         f"ref.{name}": (grain, {column: text for column, (_, text) in columns.items()})
         for name, (grain, columns) in _REFERENCE.items()
@@ -244,6 +239,7 @@ def _meanings(columns_of: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str
     for view in views():
         read = [said[name][1] for name in sorted(said.keys() & direct_sources(view)) if not name.startswith("ref.")]
         meanings = dict(view.meanings)
+        # A column that is taken over keeps its meaning; if the relations read differ in it, the general one applies.
         for column in set(columns_of.get(view.full_name, ())) - meanings.keys():
             taken = {of[column] for of in read if column in of}
             meanings[column] = taken.pop() if len(taken) == 1 else general.get(column) or max(taken)
