@@ -212,9 +212,8 @@ def describe(session: duckdb.DuckDBPyConnection) -> None:
     columns = session.execute(
         "SELECT schema_name || '.' || table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
     ).fetchall()
-    columns_of = {
-        each: [column for name, column, _ in columns if name == each] for each in {name for name, _, _ in columns}
-    }
+    names = {name for name, _, _ in columns}
+    columns_of = {each: [column for name, column, _ in columns if name == each] for each in names}
     said = _meanings(columns_of)
     for name, kind, comment in relations:
         if name in said and comment != said[name][0]:
