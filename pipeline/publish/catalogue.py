@@ -213,8 +213,7 @@ def describe(session: duckdb.DuckDBPyConnection) -> None:
         "SELECT schema_name || '.' || table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
     ).fetchall()
     names = {name for name, _, _ in columns}
-    columns_of = {each: [column for name, column, _ in columns if name == each] for each in names}
-    said = _meanings(columns_of)
+    said = _meanings({each: [column for name, column, _ in columns if name == each] for each in names})
     for name, kind, comment in relations:
         if name in said and comment != said[name][0]:
             session.execute(f"COMMENT ON {kind} {name} IS {quoted(said[name][0])}")
@@ -239,6 +238,7 @@ def _meanings(columns_of: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str
         read = [said[name][1] for name in sorted(said.keys() & direct_sources(view)) if not name.startswith("ref.")]
         meanings = dict(view.meanings)
         # A column that is taken over keeps its meaning; if the relations read differ in it, the general one applies.
+        # One without any meaning is a bug, and raises ValueError.
         for column in set(columns_of.get(view.full_name, ())) - meanings.keys():
             taken = {of[column] for of in read if column in of}
             meanings[column] = taken.pop() if len(taken) == 1 else general.get(column) or max(taken)
