@@ -32,7 +32,7 @@ INNER JOIN (
         search_id,
         count(*) AS cells,
         sum(offers) AS offers
-    FROM told
+    FROM cells
     GROUP BY search_id
 ) AS counted ON counted.search_id = search.search_id
 WHERE search.night = getvariable('told_night') AND search.outcome <> 'not_swept'

@@ -1,4 +1,4 @@
--- One row: the sweep of the night `told_night`, a row of the lake's table `sweep`. `told` holds its cells.
+-- One row: the sweep of the night `told_night`, a row of the lake's table `sweep`. `cells` holds its cells.
 SELECT
     sweep_id(getvariable('told_night')) AS sweep_id,
     day_of(getvariable('told_night')) AS snapshot_date,
@@ -23,4 +23,4 @@ SELECT
     sum(offers) AS offers,
     0 AS rejects,
     sum(offers) * 43 AS wire_bytes
-FROM told
+FROM cells
