@@ -155,7 +155,9 @@ def _notes(case: Row) -> list[str]:
     sums = ", ".join(money(each["amount"], each["currency"]) for each in case["amounts"])
     notes = [f"Sum of the differences of its offers, by currency: {sums}."] if sums else []
     if case["exposure_eur"] is not None and any(each["currency"] != "EUR" for each in case["amounts"]):
-        notes.append(f"In euro, at the reference rates of the day: {money(case['exposure_eur'], 'EUR')}.")
+        notes.append(
+            f"In euro, with each offer in one currency: {money(case['exposure_eur'], 'EUR')}, at the day's rates."
+        )
     if case["scope"] != "property" and case["share_pct"] is not None:
         judged = counted(case["properties_judged"], "property", "properties")
         notes.append(f"Found at {percent(case['share_pct'], 0)} of the {judged} of the market that are on sale.")

@@ -39,7 +39,7 @@
 -- owner: Person who handles it; NULL: none.
 -- note: Latest note; NULL: none.
 -- markets: Markets of its open flags; of a closed case, of all its flags.
--- exposure_eur: Its amounts in euro, at the reference rates of the last night's day; NULL: a rate is not known.
+-- exposure_eur: Its amounts in euro at the day's reference rates, each offer in one currency; NULL: a rate is unknown.
 -- urgency: Place of the case, 1 is the most urgent: by status, severity, exposure_weight, exposure_eur and flags.
 WITH flagged AS (
     SELECT
@@ -388,6 +388,32 @@ rate AS (
     FROM latest
 ),
 
+amount_of_market AS (
+    SELECT
+        offer.case_id,
+        offer.property_id,
+        offer.market,
+        offer.currency,
+        sum(offer.amount) AS amount
+    FROM (
+        -- An offer in both a list and a detail answer is one offer.
+        SELECT
+            scoped.case_id,
+            scoped.property_id,
+            scoped.market,
+            scoped.currency,
+            scoped.offer,
+            max(abs(scoped.amount)) AS amount
+        FROM run AS scoped
+        WHERE
+            scoped.is_open
+            AND scoped.amount IS NOT NULL
+            AND scoped.currency IS NOT NULL
+        GROUP BY scoped.case_id, scoped.property_id, scoped.market, scoped.currency, scoped.offer
+    ) AS offer
+    GROUP BY offer.case_id, offer.property_id, offer.market, offer.currency
+),
+
 owed AS (
     SELECT
         each.case_id,
@@ -397,36 +423,36 @@ owed AS (
                 'amount': each.amount
             }
             ORDER BY each.currency
-        ) AS amounts,
-        CASE
-            WHEN count(*) = count(rate.rate) THEN sum((each.amount / rate.rate)::DECIMAL(38, 2))
-        END AS in_euro
+        ) AS amounts
     FROM (
         SELECT
-            offer.case_id,
-            offer.currency,
-            sum(offer.amount)::DECIMAL(38, 4) AS amount
-        FROM (
-            -- An offer in both a list and a detail answer is one offer.
-            SELECT
-                scoped.case_id,
-                scoped.currency,
-                scoped.offer,
-                max(abs(scoped.amount)) AS amount
-            FROM run AS scoped
-            WHERE
-                scoped.is_open
-                AND scoped.amount IS NOT NULL
-                AND scoped.currency IS NOT NULL
-            GROUP BY scoped.case_id, scoped.currency, scoped.offer
-        ) AS offer
-        GROUP BY offer.case_id, offer.currency
+            owing.case_id,
+            owing.currency,
+            sum(owing.amount)::DECIMAL(38, 4) AS amount
+        FROM amount_of_market AS owing
+        GROUP BY owing.case_id, owing.currency
     ) AS each
-    CROSS JOIN latest
-    LEFT JOIN rate
-        ON
-            rate.currency = each.currency
-            AND rate.on_date = latest.snapshot_date
+    GROUP BY each.case_id
+),
+
+owed_in_euro AS (
+    SELECT
+        each.case_id,
+        CASE WHEN bool_and(each.is_known) THEN sum(each.amount) END AS amount
+    FROM (
+        SELECT
+            owing.case_id,
+            count(*) = count(rate.rate) AS is_known,
+            -- A market that is asked in two currencies has each offer twice.
+            max((owing.amount / rate.rate)::DECIMAL(38, 2)) AS amount
+        FROM amount_of_market AS owing
+        CROSS JOIN latest
+        LEFT JOIN rate
+            ON
+                rate.currency = owing.currency
+                AND rate.on_date = latest.snapshot_date
+        GROUP BY owing.case_id, owing.property_id, owing.market
+    ) AS each
     GROUP BY each.case_id
 )
 
@@ -585,7 +611,7 @@ SELECT
     noted.owner,
     noted.note,
     sized.markets,
-    CASE WHEN owed.amounts IS NULL THEN 0 ELSE owed.in_euro END AS exposure_eur,
+    CASE WHEN owed.amounts IS NULL THEN 0 ELSE owed_in_euro.amount END AS exposure_eur,
     row_number() OVER (
         ORDER BY
             CASE status -- noqa: RF02
@@ -608,4 +634,5 @@ INNER JOIN sized ON sized.case_id = grouped.case_id
 INNER JOIN proof ON proof.case_id = grouped.case_id
 LEFT JOIN weighed ON weighed.case_id = grouped.case_id
 LEFT JOIN owed ON owed.case_id = grouped.case_id
+LEFT JOIN owed_in_euro ON owed_in_euro.case_id = grouped.case_id
 LEFT JOIN mart.case_noted AS noted ON noted.case_id = grouped.case_id

@@ -252,7 +252,7 @@ def test_each_problem_has_a_page_before_another_one_has_a_second(monkeypatch):
 @pytest.mark.parametrize(
     ("currency", "in_euro", "said"),
     [
-        ("SEK", Decimal("9.00"), ["In euro, at the reference rates of the day: 9.00 EUR."]),
+        ("SEK", Decimal("9.00"), ["In euro, with each offer in one currency: 9.00 EUR, at the day's rates."]),
         ("JPY", None, []),
         ("EUR", Decimal("90.00"), []),
     ],
