@@ -145,8 +145,8 @@ def _(alt, answers, mo, pl):
     mo.stop(
         _past.height == 0,
         mo.md(
-            "### How past answers turned out\n\nNot known yet: a stay must have begun whose decision could rest on "
-            "stays that had begun earlier."
+            "### How past answers turned out\n\nNot known yet: this needs a stay that has begun, and other stays "
+            "that had begun before its decision."
         ),
     )
     _within = int(_past["is_within"].sum())

@@ -168,7 +168,7 @@ def _shares(
             rule.table,
             rule.name,
             rule.severity,
-            f"share of: {meaning}",
+            f"{meaning} (share)",
             "history",
             rounded(count / total),
             side="high",

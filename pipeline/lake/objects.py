@@ -277,7 +277,7 @@ class Lake(Layout):
                 held.enter_context(self._locked(what))
                 if not is_up_to_date:
                     raise LakeBusy(
-                        f"The lake {self.address} was being written by another process of this machine until now.",
+                        f"Another process on this machine was writing to the lake {self.address} until just now.",
                         kept="Nothing was started.",
                         hint="Run the command again.",
                     )

@@ -26,7 +26,7 @@ def locked(root: Path, address: str, what: str) -> Iterator[None]:
         # Its bytes may be damaged, as no checksum covers them.
         holder = printable(note.read_text(errors="replace")) if note.is_file() else "another process"
         raise LakeBusy(
-            f"The lake {address} is being written by {holder}.",
+            f"The lake {address} is being written to by {holder}.",
             kept="Nothing was started.",
             hint="Wait until it ends, or use another lake (NIGHTAUDIT_LAKE). Reading is always possible.",
         ) from None

@@ -67,7 +67,7 @@ def findings(
     """Return a section of flags; its title counts them by severity, and its table shows the worst of each property."""
     placed, shown = most_severe_first(found, of_a_rule)
     left = found.height - shown
-    rest = f"; {counted(left, 'more is', 'more are')} in the figures" if left else ""
+    rest = f"; {counted(left, 'more is', 'more are')} in the files below" if left else ""
     return Section(
         name,
         f"{counted(found.height, 'finding')} {are[found.height != 1]}: {by_severity(found)}"

@@ -99,7 +99,8 @@ def floor_compliance(reader: Reader) -> Section:
         compliance,
         columns=[
             *named(match_grade="Match", source="Answers", market="Market"),
-            *whole(planned="Prices", comparable="Comparable", kept="Kept", breaches="Below", without_floor="No floor"),
+            *whole(planned="Prices", comparable="Comparable", kept="At or above", breaches="Below"),
+            *whole(without_floor="No floor"),
             Column("median_below_pct", "Median below", "%", 1),
         ],
         why_empty="Load your selling prices to compare them with the floors: `nightaudit load prices FILE`",

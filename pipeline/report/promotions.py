@@ -63,7 +63,7 @@ def page(reader: Reader) -> Page:
             (shown(row["promoted"], 0), "offers promoted"),
             (shown(honest["comparable"], 0), "of them with enough history"),
             (shown(honest["never_charged"], 0), "struck-through prices never charged"),
-            (shown(honest["evergreen"], 0), "promotions that never end"),
+            (shown(honest["evergreen"], 0), "promotions without an end so far"),
             (shown(found.height, 0), "findings"),
         ],
     )
@@ -276,8 +276,8 @@ def _length(reader: Reader) -> Section:
         columns=[
             *named(source="Answers", market="Market", product_type="Product"),
             *whole(promotions="Seen", running="Running", comparable="Comparable"),
-            Column("median_days", "Median", "days", 1),
-            Column("median_days_at_most", "At most", "days", 1),
+            Column("median_days", "Median, at least", "days", 1),
+            Column("median_days_at_most", "Median, at most", "days", 1),
             Column("longest_days", "Longest", "days", 1),
         ],
         why_empty=_NO_PROMOTION,

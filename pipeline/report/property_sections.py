@@ -43,7 +43,7 @@ def tiles_of(known: OfProperty) -> list[tuple[str, str]]:
         (shown(known.offers, 0), "offers on sale"),
         (
             shown(lose + win, 0),
-            f"dearer ({lose:,}) or cheaper ({win:,}) than in the reference market, of {counted(pairs, 'pair')}",
+            f"of {counted(pairs, 'pair')} differ from the reference market ({lose:,} dearer, {win:,} cheaper)",
         ),
         (
             shown(int(floors["above_total"].sum()), 0),
@@ -112,8 +112,8 @@ def _prices(path: pl.DataFrame) -> Section:
     return Section(
         "prices",
         f"The cheapest price of each stay, night by night, in {currency}" if charts else "No price has been seen",
-        "The lowest hotel-only total in list answers, by market. Where lines coincide, thin ones lie on thick ones. A "
-        f"line breaks where the property was not on sale.{left}",
+        "The lowest hotel-only total in list answers, by market. Where lines coincide, thinner ones are drawn on top. "
+        f"A line breaks where the property was not on sale.{left}",
         path,
         [key(places), *charts] if charts else (),
         why_empty="No list answer had a hotel-only price for a stay that is still ahead. The first one fills this.",

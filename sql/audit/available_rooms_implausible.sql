@@ -1,4 +1,4 @@
--- One row per offer with more bookable rooms than any hotel has: a placeholder of the supplier, not a number.
+-- One row per offer with more bookable rooms than any hotel has (a placeholder of the supplier).
 -- The largest hotel in the world has about seven thousand rooms.
 SELECT
     offer.market,

@@ -1,4 +1,4 @@
--- One row per penalty that ends before it starts, or starts after the stay has begun by more than its last day.
+-- One row per penalty that ends before it starts, or starts more than a day after check-out.
 SELECT
     penalty.market,
     penalty.property_id,

@@ -27,7 +27,7 @@ SELECT
     mismatch.party,
     mismatch.currency,
     format(
-        'Excluded charges of {:,.2f} {} are less than the {:,.2f} of the named fees that belong to them.',
+        'Excluded charges of {:,.2f} {} are less than the named fees that they include, {:,.2f}.',
         mismatch.excluded_charges,
         coalesce(mismatch.currency, '(no currency)'),
         mismatch.mandatory_charges

@@ -138,8 +138,8 @@ SELECT
         WHEN 'reference_never_charged'
             THEN
                 format(
-                    'The price before promotions of {:,.2f} {} is {:.1f}% above the highest total of {} days, {:,.2f}: '
-                    || 'an indicator.',
+                    'The price before promotions of {:,.2f} {} is {:.1f}% above the highest total seen in {} days, '
+                    || '{:,.2f}: an indicator, not proof.',
                     found.pre_promo_total::DOUBLE, found.currency, found.size_pct, found.history_days,
                     found.highest::DOUBLE
                 )

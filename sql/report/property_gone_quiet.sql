@@ -128,14 +128,14 @@ SELECT
     NULL::VARCHAR AS party,
     NULL::VARCHAR AS currency,
     format(
-        'No offer on {} days in a row ({} cells answered), the last one on {}{}.{}',
+        'No offer for {} days in a row ({} cells answered); the last was on {}{}.{}',
         sale.quiet_nights,
         sale.quiet_cells,
         strftime(sale.last_offered_at AT TIME ZONE 'UTC', '%Y-%m-%d'),
         CASE sale.offered_elsewhere
-            WHEN 0 THEN ', and none in any other market or product type since'
-            WHEN 1 THEN '; there have been offers in another market or product type since'
-            ELSE format('; {} other markets or product types have had offers since', sale.offered_elsewhere)
+            WHEN 0 THEN '. No other market or product type has had one since'
+            WHEN 1 THEN '. Another market or product type has had offers since'
+            ELSE format('. {} other markets or product types have had offers since', sale.offered_elsewhere)
         END,
         CASE
             WHEN sale.offered_elsewhere = 0 AND sale.is_of_few_stays

@@ -177,5 +177,5 @@ def test_a_market_that_sells_nothing_is_called_about_and_its_properties_are_not(
     )
     query = f"SELECT flag_id, finding FROM report.flag WHERE property_id = {supplier.quiet} AND market = 'FR'"  # noqa: S608 - our own id
     ((flag_id, finding),) = rows(lake, query)
-    assert "No offer on 5 days in a row" in finding
+    assert "No offer for 5 days in a row" in finding
     assert explain(lake, flag_id, 64_000_000).is_reproduced

@@ -48,4 +48,4 @@ def test_a_lake_that_is_being_written_is_left_alone(run, lake):
     with lake.writing("a test"):
         code, said = run("load", "weights", FOLDER / "weights.csv")
     assert code == 5
-    assert "is being written by a test" in said
+    assert "is being written to by a test" in said

@@ -204,7 +204,7 @@ def test_another_machine_resumes_a_sweep_without_repeating_committed_requests(tm
         process.kill()
         process.communicate()
         there, before = committed(), served(sandbox)
-        assert "is being written by a sweep" in other.run("resume", code=5)
+        assert "is being written to by a sweep" in other.run("resume", code=5)
         time.sleep(31)
         other.run("resume", NIGHTAUDIT_REQUESTS_PER_SECOND="500")
         asked = served(sandbox) - before
@@ -231,7 +231,7 @@ def test_of_two_nights_of_one_spec_on_two_machines_one_runs_and_the_other_is_ref
     processes = [machine.start("nightly", **night(1)) for machine in machines]
     said = [process.communicate(timeout=600)[0] for process in processes]
     assert sorted(process.returncode for process in processes) == [0, 5], said
-    assert "is being written by the nightly run" in said[[process.returncode for process in processes].index(5)]
+    assert "is being written to by the nightly run" in said[[process.returncode for process in processes].index(5)]
 
 
 @pytest.mark.cluster

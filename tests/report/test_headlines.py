@@ -74,7 +74,7 @@ def test_a_market_that_differs_is_not_lost_among_those_that_do_not(tmp_path):
     assert (day["market"], day["median_gap_pct"], day["pairs"], day["lose"]) == ("NL", -15.0, 3, 0)
     about = (page.file.parent / "properties" / "1.html").read_text()
     assert "Of 3 offers, 0 are dearer than in GB, 1 cheaper; furthest in NL, median −15.0%" in about
-    assert "dearer (0) or cheaper (1) than in the reference market, of 3 pairs" in about
+    assert "of 3 pairs differ from the reference market (0 dearer, 1 cheaper)" in about
 
 
 @pytest.mark.parametrize(

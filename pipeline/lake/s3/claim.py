@@ -157,7 +157,7 @@ def _refuse_held(copy: Copy) -> None:
 def _taken(copy: Copy, by: str, seconds: float | None = None) -> LakeBusy:
     takes_over = f" If its machine has died, another may write after {seconds:.0f} seconds." if seconds else ""
     return LakeBusy(
-        f"The lake {copy.address} is being written by {by}.",
+        f"The lake {copy.address} is being written to by {by}.",
         kept="Nothing was started.",
         hint=f"Wait until it ends, or use another lake (NIGHTAUDIT_LAKE). Reading is always possible.{takes_over}",
     )
