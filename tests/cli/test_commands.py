@@ -129,6 +129,7 @@ def night(supplier, ids, tmp_path_factory):
     return user, (swept, published), (before, supplier.control("served"))
 
 
+@pytest.mark.slow
 def test_a_price_goes_all_the_way_from_a_real_supplier_to_a_query(night):
     user, (swept, published), (before, served) = night
     assert swept.returncode == 0, swept.stderr

@@ -99,6 +99,7 @@ def assert_enough_and_no_less(folder: Path, command: list[str], lake: Path | str
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_night_is_not_begun_whose_charts_could_not_be_drawn(tmp_path):
     done = under(tmp_path, "ulimit -v 16000000", "-m", "pipeline.cli", "nightly")
     assert done.returncode == 1, done.stderr

@@ -80,6 +80,7 @@ def test_the_samples_load_and_show_in_the_published_file(sampled):
     assert published(lake, saturday) == [(Decimal(str(REFERENCE_RATES["SEK"])), date(2026, 11, 13))]
 
 
+@pytest.mark.slow
 def test_a_rate_holds_for_seven_days_and_the_euro_is_one(sampled):
     lake = sampled
     last = "SELECT currency, max(on_date) FROM mart.fx_rate_on WHERE currency IN ('EUR', 'USD') GROUP BY ALL ORDER BY 1"
@@ -204,7 +205,9 @@ def test_tables_that_are_gone_come_back_from_the_raw_zone(lake, tmp_path):
     assert all(rows(lake, kind).equals(before[kind]) for kind in SAMPLES)
 
 
-@pytest.mark.parametrize("kind", ["rates", "prices", "property-map"])
+@pytest.mark.parametrize(
+    "kind", ["rates", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("prices", "property-map"))]
+)
 def test_a_damaged_table_is_not_used_and_its_repair_works(lake_of_a_night, kind):
     lake = lake_of_a_night
     load_samples(lake)

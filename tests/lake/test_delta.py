@@ -67,6 +67,7 @@ def test_a_log_whose_bits_change_while_it_is_in_use_is_reported(lake):
     assert caught.value.hint == "List the damage and its repairs: nightaudit verify --deep"
 
 
+@pytest.mark.slow
 def test_a_checkpoint_with_any_bit_flipped_is_damage_and_no_panic_of_the_library(lake, monkeypatch):
     """Of every hundredth bit, some once ended `verify --deep` in a panic, and some were read as other values."""
     for number in range(table_log.CHECKPOINT_EVERY):

@@ -19,6 +19,7 @@ _MEASURES = [
 _SPEC = {"mark": "bar", "data": {"values": [{"a": 1}]}, "encoding": {"x": {"field": "a", "type": "quantitative"}}}
 
 
+@pytest.mark.slow
 def test_what_is_judged_and_drawn_aside_is_what_the_night_itself_would_judge_and_draw():
     with Aside() as aside:
         aside.warm()
@@ -38,6 +39,7 @@ def test_a_night_whose_process_aside_is_killed_judges_and_draws_itself(caplog: p
     assert caplog.text.count("the night does that work itself") == 1
 
 
+@pytest.mark.slow
 def test_libraries_that_start_slowly_start_aside_alone():
     there = "great_expectations" in sys.modules
     with Aside() as aside:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from pipeline.night.latest import command_to_go_on, note_done
 from pipeline.night.night import Night
 from pipeline.night.nightly import refuse_at_the_start, run_night
 from pipeline.night.verify import verify
+from pipeline.publish.without_rows import published_without_rows
 from pipeline.sweep import normalisers
 
 ROOT = Path(__file__).parents[2]
@@ -303,6 +305,7 @@ def test_a_condition_that_is_none_is_refused_before_anything_is_asked(settings, 
     assert not Path(given.lake).exists()
 
 
+@pytest.mark.usefixtures("built_once")
 @pytest.mark.parametrize(
     ("wrong", "reported"),
     [
@@ -326,11 +329,24 @@ def test_a_rule_with_an_unknown_name_is_refused_before_the_first_request(setting
     assert not Path(given.lake).exists()
 
 
+@pytest.mark.usefixtures("built_once")
 def test_what_every_relation_of_a_published_file_has_can_be_named_in_a_rule_before_the_first_night(settings, tmp_path):
     file = rule_file(tmp_path, 'webhook_from = "ADDRESS"')
     wanted = "sweep_id IN (SELECT sweep_id FROM lake.offer JOIN ref.market USING (market) WHERE total > 0)"
     file.write_text(file.read_text().replace("key =", f'where = "{wanted}"\nkey ='))
     refuse_at_the_start(Night(settings(alerts=file), Lake(settings().lake)))
+
+
+@pytest.fixture(scope="module")
+def without_rows():
+    with published_without_rows() as file:
+        yield file
+
+
+@pytest.fixture
+def built_once(monkeypatch, without_rows):
+    """The file without rows that rules are tried on takes seconds, and is the same each time."""
+    monkeypatch.setattr(nightly, "published_without_rows", lambda: nullcontext(without_rows))
 
 
 def rule_file(folder: Path, receiver: str, relation: str = "mart.sweep") -> Path:

@@ -72,6 +72,7 @@ def command(lake: Lake, monkeypatch, *arguments: str, clock: str = "2026-10-02T0
     return CliRunner().invoke(app, arguments)
 
 
+@pytest.mark.slow
 def test_metrics_are_openmetrics_and_add_up_to_what_is_published(made):
     lake, _ = made
     text = metrics(lake, datetime(2026, 10, 2, 2, tzinfo=UTC))

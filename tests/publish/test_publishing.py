@@ -66,6 +66,7 @@ def after_three_nights(tmp_path_factory):
     return contents(last.file)
 
 
+@pytest.mark.slow
 def test_publishing_again_changes_nothing(lake, published):
     # This lake is a copy: the first time, its file is made to read what lies here.
     assert not publish(lake, sweep_id(1), started_at(5)).is_new
@@ -190,6 +191,7 @@ def contents_of_sweeps(file):
     return query_published(file, "SELECT sweep_id FROM mart.sweep ORDER BY 1").fetchall()
 
 
+@pytest.mark.slow
 def test_what_a_killed_build_left_behind_harms_nothing(lake, published):
     expected = contents(published.file)
     left = published.file.with_name(f".nightaudit.{sweep_id(2)}.duckdb")
@@ -229,6 +231,7 @@ def test_a_stop_at_any_step_leaves_the_last_file_and_can_be_repeated(
     assert contents(published.file) == after_three_nights
 
 
+@pytest.mark.slow
 def test_a_reader_keeps_what_it_opened_and_new_readers_see_the_next_night(lake, published):
     with duckdb.connect(":memory:") as reader:
         reader.execute(f"ATTACH '{published.file}' AS p (READ_ONLY)")

@@ -39,6 +39,7 @@ def test_a_property_has_a_page_with_its_cases_and_promotions_and_the_digest_lead
     assert "Nothing to call about" in section(page_of(lake, 3, 2), "cases")
 
 
+@pytest.mark.slow
 def test_a_property_without_offers_says_what_came_of_its_cells(lake):
     asked = {"property_id": 4, "market": "GB", "check_in": CHECK_IN, "offers": 0}
     cells = [
@@ -52,6 +53,7 @@ def test_a_property_without_offers_says_what_came_of_its_cells(lake):
     assert "Nothing is on sale" not in page_of(lake, 1, 1)
 
 
+@pytest.mark.slow
 def test_the_prices_of_a_property_are_drawn_night_by_night(two_nights):
     write_reports(two_nights, ["digest"])
     page = page_of(two_nights, 1, 1)

@@ -73,6 +73,7 @@ def test_a_page_has_its_landmark_and_what_scrolls_and_what_is_drawn_has_a_name(t
         assert "Chart of the figures linked below it" not in text, page
 
 
+@pytest.mark.slow
 def test_the_same_night_gives_the_same_bytes(two_nights):
     write_reports(two_nights)
     first = {file: file.read_bytes() for file in (two_nights.root / "reports").rglob("*.*")}

@@ -50,6 +50,7 @@ def test_whatever_is_asked_the_answer_keeps_the_contract(case, sandbox, token):
         assert response.status_code == 200 or refused_codes(response) <= BEYOND_THE_SCHEMA
 
 
+@pytest.mark.slow
 @schema.exclude(path="/auth/oauth/token").parametrize()
 @AS_GENERATED
 def test_offers_keep_the_contract_too(case, sandbox, token, property_ids, sold_product):

@@ -131,9 +131,9 @@ def test_a_mistake_in_a_long_list_is_found_without_parsing_it_once_a_line(monkey
 
 
 def test_a_list_written_to_be_parsed_again_at_each_line_gets_no_lines(monkeypatch):
-    document = read_toml("a = [\n" + "[1],\n" * 20_000 + "]\n")
+    document = read_toml("a = [\n" + "[1],\n" * 5_000 + "]\n")
     parsed = []
     parse = tomllib.loads
     monkeypatch.setattr(tomllib, "loads", lambda text: parsed.append(len(text)) or parse(text))
-    assert document.line_of(("a", 19_000)) is None
+    assert document.line_of(("a", 4_900)) is None
     assert sum(parsed) < 5_000_000

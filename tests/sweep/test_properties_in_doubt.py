@@ -108,6 +108,7 @@ def nights(lake, supplier):
     return made, next(each for each in IDS if all(there[key] for key in there if key[0] == each))
 
 
+@pytest.mark.slow
 def test_properties_missing_beside_a_part_without_an_id_are_requested_until_each_is_alone(nights):
     made, lost = nights
     sweep_id, requests = made.sweep({lost})
@@ -126,6 +127,7 @@ def test_properties_missing_beside_a_part_without_an_id_are_requested_until_each
     assert all(is_offered for (each, _), is_offered in made.on_sale(sweep_id).items() if each == lost)
 
 
+@pytest.mark.slow
 def test_where_the_days_calls_may_not_suffice_they_stay_in_doubt(nights):
     made, lost = nights
     sweep_id, requests = made.sweep({lost}, daily_calls=SEARCHES + 1)
@@ -134,6 +136,7 @@ def test_where_the_days_calls_may_not_suffice_they_stay_in_doubt(nights):
     assert not any(is_offered for (each, _), is_offered in made.on_sale(sweep_id).items() if each == lost)
 
 
+@pytest.mark.slow
 def test_what_has_no_id_from_the_first_night_on_costs_no_request(lake, supplier):
     made = Nights(lake, *supplier)
     never = IDS[:3]
