@@ -8,7 +8,7 @@
 -- pairs_off: Number of these that deviate in the direction of the mark-up, beyond tolerance and rounding.
 -- lowest_pct: Smallest mark-up of these offers, in percent.
 -- highest_pct: Largest mark-up of these offers, in percent.
--- severity: `low`, `medium` or `high`, by size_pct.
+-- severity: `low`, `medium` or `high`, by the distance of that offer from the closest reference rate of eight days.
 WITH own AS (
     SELECT
         pair.*,

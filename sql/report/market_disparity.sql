@@ -3,7 +3,7 @@
 -- unexplained_pct: Part of size_pct that no reference rate of eight days, nor other markets in its currency, explain.
 -- amount: Gap in currency: total - compared_total; > 0: the market is dearer.
 -- market: Market whose price deviates.
--- compared_with: Market that it is compared with; if the reference market deviates, the middle one of those that agree.
+-- compared_with: Market that it is compared with; if the reference market deviates, the median one of those that agree.
 -- reference_market: Reference market, with which all were compared.
 -- markets_compared: Number of markets compared with the reference market in one currency; if none, in any currency.
 -- markets_apart: Number of these markets that deviate in the same direction.
@@ -14,7 +14,7 @@
 -- compared_currency: ISO 4217 code of the currency in which the compared_with market was answered.
 -- losing_snapshots: Consecutive snapshots in which the market was dearer than the reference market; NULL: unknown.
 -- evidence: Observations behind the finding, with their role; `compared`: in its currency; `witness`: another market.
--- severity: `low`, `medium` or `high`, by size_pct.
+-- severity: `low`, `medium` or `high`, by unexplained_pct.
 -- Few prices deviate, so only offers compared with the same reference offer are examined further.
 -- A moved rate is not a price: at the reference rate, only prices beyond all rates of 31 days deviate; a rate that the
 -- supplier has ignored for weeks is a mark-up. If other markets were answered in the currency of such a market, eight

@@ -1,6 +1,7 @@
 -- One row per finding: a detail offer on sale whose stated cancellation penalty does not match its own terms.
 -- size_pct: Deviation of the stated amount, in percent of formula_amount, for the penalty that is off most.
 -- amount: stated_amount - formula_amount of that penalty, in currency; > 0: more than its terms say.
+-- severity: `low`, `medium` or `high`, by size_pct; `high` if the terms amount to 0.
 -- penalty_no: Position of that penalty in the answer, from 0.
 -- stated_amount: Amount of that penalty as stated, in currency.
 -- formula_amount: Amount computed from its percentage, nights and the total, in currency.

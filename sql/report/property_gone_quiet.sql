@@ -1,6 +1,7 @@
 -- One row per operation, property, market and product type that had offers and has gone quiet.
 -- size_pct: NULL: the finding has no size.
 -- amount: NULL: the finding is not about an amount.
+-- severity: `high`, or `medium` if it may be sold out or has had offers in another market or product type since.
 -- source: `multi` or `detail`: two series that are never mixed.
 -- quiet_since: Start of the last sweep that found an offer.
 -- answered_searches: Number of searches in the evidence that were answered without an offer.

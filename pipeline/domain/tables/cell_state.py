@@ -137,7 +137,7 @@ PROPERTY_SALE = Table(
         MARKET,
         PRODUCT_TYPE,
         required("last_offered_at", INSTANT, "Start of the last sweep that found an offer."),
-        required("offered_sweep_id", TEXT, "That sweep."),
+        required("offered_sweep_id", TEXT, "Last sweep that found an offer."),
         required("offered_search_id", LONG, "A search of that sweep that found an offer."),
         required("last_answered_at", INSTANT, "Start of the last sweep with an answer about it."),
         Column("quiet_date", DAY, "Last day on which it was answered without any offer; NULL: offered since."),

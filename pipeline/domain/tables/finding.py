@@ -88,7 +88,12 @@ FINDING_COLUMNS = (
     required("rule", TEXT, "Rule that finds it."),
     required("rule_version", INT, "Version of the rule: raised whenever its results change."),
     required("subject_key", LONG, "Hash of the rule and the subject of the finding; the same every night."),
-    required("severity", TEXT, "`low`, `medium` or `high`, by size_pct.", ("low", "medium", "high")),
+    required(
+        "severity",
+        TEXT,
+        "`low`, `medium` or `high`: by size_pct, unless its rule says otherwise.",
+        ("low", "medium", "high"),
+    ),
     Column("size_pct", NUMBER, "Size of the finding in percent of the value that it is compared with."),
     Column("amount", MONEY, "Size of the finding in currency; NULL: it is not about money."),
     Column("source", TEXT, "`multi` or `detail`: the series that it is found in; NULL: not in a single series."),
@@ -109,9 +114,9 @@ _FLAG_COLUMNS = (
     *FINDING_COLUMNS,
     required("relation", TEXT, "Relation of the rule: its SQL is the rule."),
     required("first_flagged_at", INSTANT, "Start of the sweep after which it was first flagged."),
-    required("first_flagged_sweep_id", TEXT, "That sweep."),
+    required("first_flagged_sweep_id", TEXT, "Sweep after which it was first flagged."),
     required("last_flagged_at", INSTANT, "Start of the last sweep that observed its evidence again."),
-    required("last_flagged_sweep_id", TEXT, "That sweep."),
+    required("last_flagged_sweep_id", TEXT, "Last sweep that observed its evidence again."),
     required("snapshots", LONG, "Number of sweeps that found it again; sweeps without an answer do not count."),
 )
 
