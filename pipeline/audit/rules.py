@@ -75,7 +75,7 @@ def _written(name: str, said: Mapping[str, Any]) -> Rule:
 def _range(table: Table, column: Column) -> Rule:
     bounds = [("below", "<", column.lowest), ("above", ">", column.highest)]
     outside = [(word, f"{column.name} {sign} {bound}", bound) for word, sign, bound in bounds if bound is not None]
-    meaning = f"One row per {table.name} whose {column.name} is {' or '.join(f'{w} {b:g}' for w, _, b in outside)}."
+    meaning = f"One row per {table.name} with {column.name} {' or '.join(f'{w} {b:,.12g}' for w, _, b in outside)}."
     sql = (
         f"SELECT market, {place(table)}, '{column.name} is ' || {column.name} AS reason "  # noqa: S608 - our own names
         f"FROM sweep_files.{table.name} WHERE {' OR '.join(condition for _, condition, _ in outside)}"

@@ -75,5 +75,6 @@ def show_health(older_than: float) -> None:
     hours = (settings.clock() - latest.started_at).total_seconds() / 3600
     age = f"The last published night, {latest.sweep_id}, began {hours:.1f} hours ago"
     if hours > older_than:
-        raise NightTooOld(f"{age}; the limit is {older_than:g} hours.", hint="See what happened: nightaudit status")
+        limit = f"{older_than:g} {'hour' if older_than == 1 else 'hours'}"
+        raise NightTooOld(f"{age}; the limit is {limit}.", hint="See what happened: nightaudit status")
     sys.stdout.write(f"{age}.\n")

@@ -83,7 +83,7 @@ def gap_decomposition(reader: Reader) -> Section:
         "gap_decomposition",
         f"{first['market']} ({first['product_type']}) has the largest gap: {counted(first['comparable'], 'pair')} "
         f"{'costs' if first['comparable'] == 1 else 'cost'} {shown(abs(first['gap']), 2)} {first['currency']} "
-        f"{'more' if first['gap'] > 0 else 'less'} in all; {first['explained_pct']:.0f}% is explained"
+        f"{'more' if first['gap'] > 0 else 'less'} in total; {first['explained_pct']:.0f}% is explained"
         if first
         else "There is no gap to explain",
         "From the reference market's offer to the market's, one factor at a time: policy, board, taxes and fees, "
@@ -157,14 +157,15 @@ def exchange_rates(reader: Reader) -> Section:
         f"median {percent(most['median_markup_pct'], 2, is_change=True)}"
         if most and abs(most["median_markup_pct"]) >= _SEEN_PCT
         else f"{counted(int(off['beyond_rounding'].sum()), 'offer deviates', 'offers deviate')} from the reference "
-        "rate; the median does not"
+        "rate; the median offer does not"
         if most
         else "No offer deviates from the reference rate by more than rounding explains"
         if rates.height
         else "No offer has prices in two currencies with a reference rate",
         "The same offer requested in two currencies, against the reference rate of the day. Above 0, the supplier's "
-        "rate is dearer. A gap between the supplier's rate and the reference rate is shown only here, once per market "
-        "and currency pair; it is not a disparity between markets.",
+        "rate is dearer. A gap between the supplier's rate and the reference rate is one case per market and currency "
+        "pair, not a disparity between markets. The title counts list and detail answers; an offer in both counts "
+        "twice.",
         rates,
         columns=[
             *named(source="Answers", market="Market", currency="Currency", base_currency="Against"),

@@ -270,12 +270,12 @@ def _length(reader: Reader) -> Section:
         f"{counted(ended, 'promotion')} began and ended while observed"
         if ended
         else "No promotion has been observed from start to end",
-        "Only promotions that began and ended while observed have a length; longer ones may still run. The title "
-        "counts list answers.",
+        "Only promotions that began and ended while observed have a known length, and the medians are theirs. The "
+        "longest may still be running. The title counts list answers.",
         length,
         columns=[
             *named(source="Answers", market="Market", product_type="Product"),
-            *whole(promotions="Seen", running="Running", comparable="Comparable"),
+            *whole(promotions="Seen", running="Running", comparable="Began and ended"),
             Column("median_days", "Median, at least", "days", 1),
             Column("median_days_at_most", "Median, at most", "days", 1),
             Column("longest_days", "Longest", "days", 1),

@@ -166,7 +166,7 @@ def _floors(rows: pl.DataFrame) -> Section:
             Column("nights", "Nights", digits=0),
             Column("market", "Market"),
             Column("cheapest", "Cheapest total", digits=2, currency="currency"),
-            *whole(offers="Offers", with_floor="With a floor", above_total="Floor above total"),
+            *whole(offers="Offers", with_floor="With a floor", above_total="Floor at or above total"),
             Column("closest_pct", "Closest floor", "%", 1, is_change=True),
         ],
         why_empty="No hotel-only offer of this property is on sale. The first that is fills this section.",

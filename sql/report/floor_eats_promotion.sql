@@ -58,9 +58,12 @@ SELECT
     eaten.party,
     eaten.currency,
     format(
-        'The promotion takes {:.1f}% off {:,.2f} {}, but the floor of {:,.2f} allows only {:.1f}%.',
+        'The promotion takes {:.1f}% off {:,.2f} {}, but the floor of {:,.2f} allows {}.',
         eaten.depth_pct, eaten.pre_promo_total::DOUBLE, coalesce(eaten.currency, ''), eaten.floor::DOUBLE,
-        greatest(eaten.depth_pct - eaten.size_pct, 0)
+        CASE
+            WHEN round(eaten.depth_pct - eaten.size_pct, 1) <= 0 THEN 'no discount'
+            ELSE format('only {:.1f}%', eaten.depth_pct - eaten.size_pct)
+        END
     ) AS finding,
     [
         mart.observation(
