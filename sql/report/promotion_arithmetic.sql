@@ -72,7 +72,7 @@ SELECT
         WHEN 'unnamed_promotion'
             THEN
                 format(
-                    'The total of {:,.2f} {} is {:.1f}% below {:,.2f}, and no discount is named.',
+                    'The total of {:,.2f} {} is {:.1f}% below {:,.2f}, and no promotion explains it.',
                     found.total::DOUBLE, coalesce(found.currency, ''), found.depth_pct, found.pre_promo_total::DOUBLE
                 )
         WHEN 'wrong_discount'
