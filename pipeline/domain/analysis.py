@@ -36,7 +36,10 @@ class Analysis:
     price_days: int = _compared(7, "Maximum days between a selling price and the compared floor.", ge=0, le=365)
     disparity_pct: float = _compared(1.0, "Gap between markets, in percent, from which it is a finding.", ge=0, le=100)
     reference_days: int = _compared(
-        30, "Days before a promotion in which its reference price must have been charged.", ge=1, le=365
+        30,
+        "Days before a promotion whose lowest total is its reference price; also the history that a verdict needs.",
+        ge=1,
+        le=365,
     )
     plausible_rooms: int = _compared(10000, "Available rooms above this number are a placeholder and ignored.", ge=1)
     quiet_nights: int = _compared(3, "Days without an offer after which a property counts as gone quiet.", ge=1, le=60)
