@@ -127,12 +127,14 @@ def cases_section(cases: pl.DataFrame) -> Section:
     return Section(
         "cases",
         f"{_counted(waiting)}: {by_severity(calls(waiting))}" if waiting.height else "No open case needs a decision",
-        "Each line is one problem: one rule at one property, in every market where it was found. In each market it "
-        "is a case; `nightaudit case` acknowledges or mutes it by the id on its page. If many properties of a market "
-        "share a problem, it is one line about the market; if most markets share it, it is one line about the "
-        "supplier. Market codes link to the evidence, both answers side by side; property names link to everything "
-        "about a property. New problems come first, then the most severe, then those with the greatest weight "
-        "(`nightaudit load weights`), then those that concern the most money: the amounts of their findings in euro, "
+        "Each line is one problem: one rule at one property, in every market where it was found. An offer in both a "
+        "list and a detail answer is one offer with two findings. In each market the problem is a case (a property "
+        "gone quiet is one case over all markets); `nightaudit case` acknowledges or mutes it by the id on its page. "
+        "If many properties of a market share a problem, it is one line about the market; if most markets share it, "
+        "it is one line about the supplier. Market codes link to the evidence, both answers side by side; property "
+        "names link to everything about a property. New problems come first, then the most severe, then those with "
+        "the greatest weight (`nightaudit load weights`), then those that concern the most money: the amounts of "
+        "their findings in euro, "
         f"at the reference rates of the day (`nightaudit load rates`).{_without_page(cases)}",
         cases.drop("evidence", "case_page", "property_page"),
         columns=[

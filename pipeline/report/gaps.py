@@ -164,8 +164,8 @@ def exchange_rates(reader: Reader) -> Section:
         else "No offer has prices in two currencies with a reference rate",
         "The same offer requested in two currencies, against the reference rate of the day. Above 0, the supplier's "
         "rate is dearer. A gap between the supplier's rate and the reference rate is one case per market and currency "
-        "pair, not a disparity between markets. The title counts list and detail answers; an offer in both counts "
-        "twice.",
+        "pair, not a disparity between markets. List and detail answers are counted separately: an offer in both "
+        "counts twice.",
         rates,
         columns=[
             *named(source="Answers", market="Market", currency="Currency", base_currency="Against"),
