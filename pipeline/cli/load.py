@@ -23,7 +23,7 @@ def load(kind: str, file: Path, *, check: bool) -> None:
         checked = check_file(lake, kind, file)
         console.print(Text(f"{file.name} can be loaded: {_rows(checked.rows)}."))
         return
-    with lake.writing("a loading"):
+    with lake.writing("nightaudit load"):
         loaded = load_file(lake, kind, file, settings.clock())
         is_shown = loaded.is_new and refresh(lake)
     if not loaded.is_new:

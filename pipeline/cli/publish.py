@@ -18,7 +18,7 @@ def publish(sweep_id: str | None, override: str | None) -> None:
     refuse_blocks_without_server(settings)
     lake = Lake(settings.lake)
     lake.refuse_missing()
-    with lake.writing("a publication"):
+    with lake.writing("nightaudit publish"):
         wanted = sweep_id or latest_loaded(lake)
         if is_unaudited(lake, wanted):
             found = audit_sweep(settings, lake, wanted, settings.clock())
