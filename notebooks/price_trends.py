@@ -175,12 +175,13 @@ def _(alt, currency, history, mo, pl, room, with_floor):
         _floors = _base.transform_filter("isValid(datum.floor)").mark_rule(strokeDash=[4, 4], strokeWidth=1.5)
         _layers.append(_floors.encode(x2="valid_to:T", y="floor:Q"))
     _offers = shown["offer_key"].n_unique()
+    _changes = shown.height - _offers
     mo.vstack(
         [
             alt.layer(*_layers).properties(
                 width=680,
                 height=340,
-                title=f"{_offers} offer{'s' if _offers > 1 else ''} changed {shown.height - _offers} times",
+                title=f"{_changes} change{'s'[_changes == 1 :]} of {_offers} offer{'s'[_offers == 1 :]}",
             ),
             mo.md(
                 "Thick line: total. Thin line above it: price before the promotion. Dashed line: the floor "

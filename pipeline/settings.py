@@ -48,7 +48,7 @@ def utc_now() -> datetime:
 
 
 class Credentials(StrEnum):
-    """How the client id and secret are sent to the token address (RFC 6749, section 2.3.1)."""
+    """How the client id and secret are sent to the token endpoint (RFC 6749, section 2.3.1)."""
 
     BASIC = "basic"
     BODY = "body"

@@ -147,7 +147,7 @@ def _observed(each: Observation) -> list[tuple[str, str]]:
         request["propertyIds"] = f"{len(request['propertyIds'])} ids"
     stay = f"{search['check_in']}, {search['nights']} nights, party {search['party']}"
     facts = [
-        ("Asked", f"{search['operation']}, {search['market']}, {search['product_type']}, {stay}"),
+        ("Search", f"{search['operation']}, {search['market']}, {search['product_type']}, {stay}"),
         ("Request", json.dumps(request, ensure_ascii=False)),
         ("Sent", f"{search['started_at']} in the sweep {search['sweep_id']}"),
         ("Raw answer", each.evidence.address),

@@ -23,6 +23,9 @@ def load(kind: str, file: Path, *, check: bool) -> None:
         checked = check_file(lake, kind, file)
         console.print(Text(f"{file.name} can be loaded: {_rows(checked.rows)}."))
         return
+    if not lake.root.exists():
+        # A file that is refused leaves no lake behind.
+        check_file(lake, kind, file)
     with lake.writing("nightaudit load"):
         loaded = load_file(lake, kind, file, settings.clock())
         is_shown = loaded.is_new and refresh(lake)

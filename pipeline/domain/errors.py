@@ -117,7 +117,7 @@ class SupplierError(NightauditError):
 
 
 class SupplierUnreachable(SupplierError):
-    """No connection to the supplier, or to its token address, could be made."""
+    """No connection to the supplier, or to its token endpoint, could be made."""
 
 
 class SupplierDown(SupplierError):
@@ -125,7 +125,7 @@ class SupplierDown(SupplierError):
 
 
 class TokenRefused(SupplierError):
-    """The token address did not accept the credentials or scopes, or the supplier forbids quotes to the token."""
+    """The token endpoint did not accept the credentials or scopes, or the supplier forbids quotes to the token."""
 
 
 class LakeError(NightauditError):

@@ -77,6 +77,8 @@ def validation_text(message: str) -> str:
     return (
         message.removeprefix("Value error, ")
         .replace("Input should", "must")
+        .replace("a valid integer", "a whole number")
+        .replace("a valid number", "a number")
         .replace("Field required", "is missing")
         .replace("greater than or equal to", "at least")
         .replace("less than or equal to", "at most")

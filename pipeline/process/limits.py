@@ -75,7 +75,7 @@ def refuse_tight_limits(*, least_mb: int | None = None, more_mb: int = 0, more_d
         raise OutOfResources(
             f"This process may reserve {space // 1_000_000:,} MB of address space (ulimit -v); "
             f"it needs {needed_space:,} MB.",
-            hint="Lift the limit: ulimit -v unlimited. Libraries reserve far more than they use; to limit the memory "
+            hint="Raise the limit: ulimit -v unlimited. Libraries reserve far more than they use; to limit the memory "
             "that is actually used, run it in a container or a systemd unit (MemoryMax=).",
         )
     needed = _DESCRIPTORS + more_descriptors
@@ -84,7 +84,7 @@ def refuse_tight_limits(*, least_mb: int | None = None, more_mb: int = 0, more_d
     if most < needed:
         raise OutOfResources(
             f"This process may have {most:,} files and connections open at once (ulimit -n); it needs {needed:,}.",
-            hint=f"Lift the limit: ulimit -n {max(needed, _DESCRIPTORS_WANTED)}.",
+            hint=f"Raise the limit: ulimit -n {max(needed, _DESCRIPTORS_WANTED)}.",
         )
     wanted = min(most, max(needed, _DESCRIPTORS_WANTED))
     if soft != resource.RLIM_INFINITY and soft < wanted:

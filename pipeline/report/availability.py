@@ -194,7 +194,8 @@ def _regret(reader: Reader) -> Section:
         _waiting(regret),
         "What waiting gained or cost, for stays that have begun. Below 0 in 'lowest later': booking early cost "
         "more. Above 0 in 'last seen': waiting cost more. Offers that disappeared have no later price and are "
-        "counted separately. The chart shows 'lowest later' of list answers.",
+        "counted separately. The title is about a week before check-in; the chart shows 'lowest later' of list "
+        "answers.",
         regret,
         towards_the_stay(lists, "lowest_later_pct", lowest, weight="comparable", zero=True) if lists.height else (),
         [

@@ -79,7 +79,7 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
     is_said = (lowest == highest) & example.str.contains(
         pl.format("(?:^|[^0-9.]){}0?%", lowest.abs().cast(pl.String).str.escape_regex())
     )
-    lead = pl.when(lowest > 0).then(pl.lit("by ")).otherwise(pl.lit(""))
+    lead = pl.when(lowest > 0).then(pl.lit("a difference of ")).otherwise(pl.lit(""))
     size = pl.format(
         "{} in {} markets{}. {}",
         # A property that has gone quiet has no offers, and no stays.
@@ -91,7 +91,7 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(""))
         .when(lowest == highest)
         .then(pl.format(", {}{}%", lead, lowest))
-        .otherwise(pl.format(", {}{}% to {}%", lead, lowest, highest)),
+        .otherwise(pl.format(", {}{}% to {}%", lead.str.replace("a difference", "differences"), lowest, highest)),
         example,
     )
     # Without a property, a case is of a market or the supplier and has its own line.

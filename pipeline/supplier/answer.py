@@ -24,7 +24,7 @@ class Failure(StrEnum):
     THROTTLED = "throttled"  # 429, or 503 with a Retry-After
     REDIRECT = "redirect"  # 3xx that is not followed: another origin, not a 307 or 308, or a circle
     UNEXPECTED_STATUS = "unexpected_status"  # any other undocumented status
-    NO_TOKEN = "no_token"  # noqa: S105 - the token address failed for now
+    NO_TOKEN = "no_token"  # noqa: S105 - the token endpoint failed for now
 
 
 @dataclass(frozen=True, slots=True)

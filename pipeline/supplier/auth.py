@@ -44,7 +44,7 @@ _DETAIL_CHARACTERS = 300
 
 
 class TokenUnavailable(Exception):
-    """The token address failed for now; another attempt may help. Never reaches a user."""
+    """The token endpoint failed for now; another attempt may help. Never reaches a user."""
 
     def __init__(self, message: str, *, retry_after: str | None = None, is_unreachable: bool = False) -> None:
         super().__init__(message)
@@ -94,7 +94,7 @@ class ClientCredentials(httpx.Auth):
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         """Yield `request` with a token, after a token request if needed, and again after a 401.
 
-        Raises TokenRefused if the token address refuses, and TokenUnavailable if another attempt may help.
+        Raises TokenRefused if the token endpoint refuses, and TokenUnavailable if another attempt may help.
         """
         if not self._is_fresh():
             async with self._refresh:
@@ -135,21 +135,21 @@ class ClientCredentials(httpx.Auth):
         status = response.status_code
         if status in _NOT_NOW or status >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise TokenUnavailable(
-                f"the token address answered {status}", retry_after=response.headers.get("retry-after")
+                f"the token endpoint answered {status}", retry_after=response.headers.get("retry-after")
             )
         if status != httpx.codes.OK:
             raise self._refused(status, _fields(response))
         fields = _fields(response)
         if fields is None:
-            raise TokenUnavailable("the token address answered 200 with something that is not a JSON object")
+            raise TokenUnavailable("the token endpoint answered 200 with something that is not a JSON object")
         value, kind = fields.get("access_token"), fields.get("token_type", "Bearer")
         if not isinstance(value, str) or not value or not all("!" <= letter <= "~" for letter in value):
             raise TokenRefused(
-                "The token address answered 200, but without a usable access_token.", hint="Check NIGHTAUDIT_AUTH_URL."
+                "The token endpoint answered 200, but without a usable access_token.", hint="Check NIGHTAUDIT_AUTH_URL."
             )
         if not isinstance(kind, str) or kind.lower() != "bearer":
             raise TokenRefused(
-                f"The token address issued a token of type {self._safe(kind)}; only Bearer tokens are supported.",
+                f"The token endpoint issued a token of type {self._safe(kind)}; only Bearer tokens are supported.",
                 hint="Check NIGHTAUDIT_AUTH_URL, and ask the supplier how to get a Bearer token.",
             )
         lifetime = _lifetime_seconds(fields.get("expires_in"))
@@ -160,14 +160,14 @@ class ClientCredentials(httpx.Auth):
     def _refused(self, status: int, fields: dict[str, Any] | None) -> TokenRefused:
         said = [self._safe(fields[key]) for key in ("error", "error_description") if fields and fields.get(key)]
         return TokenRefused(
-            f"The token address {self.address} answered {status}" + (f": {' - '.join(said)}" if said else ""),
+            f"The token endpoint {self.address} answered {status}" + (f": {' - '.join(said)}" if said else ""),
             hint="Check NIGHTAUDIT_CLIENT_ID, NIGHTAUDIT_CLIENT_SECRET, NIGHTAUDIT_SCOPES and NIGHTAUDIT_CREDENTIALS."
             if status in {400, 401, 403}
             else "Check NIGHTAUDIT_AUTH_URL.",
         )
 
     def _safe(self, said: object) -> str:
-        """Return text of the token address, shortened, on one line and without our secrets."""
+        """Return text of the token endpoint, shortened, on one line and without our secrets."""
         return shortened(self.redact(" ".join(str(said).split())), _DETAIL_CHARACTERS)
 
 

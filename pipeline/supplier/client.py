@@ -153,7 +153,7 @@ class SupplierClient:
         `attempts` overrides the client's. A quote is sent once, even after a 401, because it makes a reservation, and
         a broken connection does not show whether it was made; the next quote has a new token.
 
-        Raises what ends a sweep or a run of quotes: TokenRefused (by the token address, or because quotes are
+        Raises what ends a sweep or a run of quotes: TokenRefused (by the token endpoint, or because quotes are
         forbidden), SweepStopped (the day's calls are used up), and SupplierUnreachable if no connection was ever made.
         """
         most = 1 if operation is Operation.QUOTE else attempts or self._attempts
@@ -219,7 +219,7 @@ class SupplierClient:
                     self._wall_clock(),
                     sent,
                     Failure.UNREACHABLE if error.is_unreachable else Failure.NO_TOKEN,
-                    f"token address: {self._auth.redact(str(error))}",
+                    f"token endpoint: {self._auth.redact(str(error))}",
                     {"retry-after": error.retry_after} if error.retry_after else {},
                 )
 

@@ -88,14 +88,14 @@ class Failures:
         if self._statuses <= _REFUSALS:
             statuses = " or ".join(sorted(str(status) for status in self._statuses))
             return NothingUsable(
-                f"The supplier refused {self.count} searches in a row with HTTP {statuses}, and answered none in any "
-                "market: the token does not allow them.",
+                f"The supplier refused {self.count} searches in a row with HTTP {statuses}, and none was answered in "
+                "any market: the token does not allow them.",
                 kept="Answers that have landed are kept.",
                 hint=CHECK_SCOPES,
             )
         detail = f" ({self._last.failure_detail})" if self._last.failure_detail else ""
         return SupplierDown(
-            f"The supplier failed {self.count} searches in a row and answered none; the last failure: "
+            f"{self.count} searches in a row failed, and none was answered; the last failure: "
             f"{self._last.failure}{detail}.",
             hint="Check the supplier: nightaudit doctor.",
         )

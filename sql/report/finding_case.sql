@@ -577,9 +577,9 @@ SELECT
                     WHEN round(sized.lowest_pct, 1) = round(sized.highest_pct, 1) AND sized.has_direction
                         THEN format(', {:+.1f}%', sized.lowest_pct)
                     WHEN round(sized.lowest_pct, 1) = round(sized.highest_pct, 1)
-                        THEN format(', by {:.1f}%', sized.lowest_pct)
+                        THEN format(', a difference of {:.1f}%', sized.lowest_pct)
                     WHEN sized.has_direction THEN format(', {:+.1f}% to {:+.1f}%', sized.lowest_pct, sized.highest_pct)
-                    ELSE format(', by {:.1f}% to {:.1f}%', sized.lowest_pct, sized.highest_pct)
+                    ELSE format(', differences of {:.1f}% to {:.1f}%', sized.lowest_pct, sized.highest_pct)
                 END,
                 CASE
                     WHEN

@@ -65,27 +65,27 @@ SELECT
         WHEN 'phantom_promotion'
             THEN
                 format(
-                    '"{}" is named, and the total of {:,.2f} {} is the price before promotions.',
-                    coalesce(found.promotion_text, found.promotion_kinds), found.total::DOUBLE,
-                    coalesce(found.currency, '')
+                    '"{}" is named, and the total of {:,.2f}{} is the price before promotions.',
+                    coalesce(found.promotion_text, replace(found.promotion_kinds, '_', ' ')), found.total::DOUBLE,
+                    coalesce(' ' || found.currency, '')
                 )
         WHEN 'unnamed_promotion'
             THEN
                 format(
-                    'The total of {:,.2f} {} is {:.1f}% below {:,.2f}, and no promotion explains it.',
-                    found.total::DOUBLE, coalesce(found.currency, ''), found.depth_pct, found.pre_promo_total::DOUBLE
+                    'The total of {:,.2f}{} is {:.1f}% below {:,.2f}, and no promotion explains it.',
+                    found.total::DOUBLE, coalesce(' ' || found.currency, ''), found.depth_pct, found.pre_promo_total::DOUBLE
                 )
         WHEN 'wrong_discount'
             THEN
                 format(
-                    'The stated discount is {:.6g}%, but {:,.2f} {} instead of {:,.2f} is {:,.2f}% off.',
-                    round(found.discount_pct, 2), found.total::DOUBLE, coalesce(found.currency, ''),
+                    'The stated discount is {:.6g}%, but {:,.2f}{} instead of {:,.2f} is {:,.2f}% off.',
+                    round(found.discount_pct, 2), found.total::DOUBLE, coalesce(' ' || found.currency, ''),
                     found.pre_promo_total::DOUBLE, found.depth_pct
                 )
         ELSE
             format(
-                'The total of {:,.2f} {} is {:.1f}% above the price before promotions of {:,.2f}.',
-                found.total::DOUBLE, coalesce(found.currency, ''), -found.depth_pct, found.pre_promo_total::DOUBLE
+                'The total of {:,.2f}{} is {:.1f}% above the price before promotions of {:,.2f}.',
+                found.total::DOUBLE, coalesce(' ' || found.currency, ''), -found.depth_pct, found.pre_promo_total::DOUBLE
             )
     END AS finding,
     [

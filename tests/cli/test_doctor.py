@@ -68,7 +68,7 @@ def test_the_sandbox_is_on_this_machine():
 @pytest.mark.parametrize(
     ("token", "said"),
     [
-        (b"<html>down</html>", "the probe search failed: no_token token address: "),
+        (b"<html>down</html>", "the probe search failed: no_token token endpoint: "),
         (b'{"access_token": "t", "token_type": "Bearer"}', "a token was issued, but the probe search failed: not_json"),
     ],
     ids=["no token", "no answer"],

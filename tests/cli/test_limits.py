@@ -48,7 +48,7 @@ def test_too_tight_a_limit_is_named_before_anything_is_begun(tmp_path, command, 
     done = under(tmp_path, f"ulimit {limit}", "-m", "pipeline.cli", *command.split())
     assert done.returncode == 1, done.stderr
     assert said in done.stderr
-    assert f"Lift the limit: ulimit {limit[:2]}" in done.stderr
+    assert f"Raise the limit: ulimit {limit[:2]}" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "lake").exists()
 
@@ -95,7 +95,7 @@ def assert_enough_and_no_less(folder: Path, command: list[str], lake: Path | str
     refused = under(folder, f"ulimit -v {enough * 1_000_000 // 1024 - 1}", "-m", "pipeline.cli", *command, lake=lake)
     assert refused.returncode == 1, refused.stderr
     assert f"it needs {enough:,} MB" in refused.stderr
-    assert "Lift the limit: ulimit -v" in refused.stderr
+    assert "Raise the limit: ulimit -v" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 

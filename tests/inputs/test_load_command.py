@@ -42,6 +42,7 @@ def test_a_bad_file_ends_with_exit_code_2_and_its_rows(run, tmp_path):
         assert code == 2
         assert "row 2, column unbranded_id: 1 is mapped to itself" in said
         assert "Nothing was loaded." in said
+        assert not (tmp_path / "lake").exists()
 
 
 def test_a_lake_that_is_being_written_is_left_alone(run, lake):

@@ -23,7 +23,7 @@ OF_THE_FIRST_NIGHT = {
     ],
     "offer_explorer": ["Lead time: drag over a range"],
     "parity_explorer": ["offers are dearer than in"],
-    "price_trends": ["offers changed 0 times"],
+    "price_trends": ["0 changes of"],
     "promotion_honesty": ["(not enough history)"],
 }
 

@@ -45,7 +45,7 @@ def test_one_problem_in_several_markets_is_one_line_that_names_them_and_their_ca
         (7, "fx", "GB", "case-3"),
         (8, "wrong_discount", "US", "case-4"),
     ]
-    assert found[0]["finding"] == "4 offers in 2 markets, by 4.0% to 9.0%. Of SE."
+    assert found[0]["finding"] == "4 offers in 2 markets, differences of 4.0% to 9.0%. Of SE."
     assert found[0]["flags"] == 4
     assert found[0]["pages"] == [
         {"text": "DE", "href": "cases/case-2.html"},
@@ -131,7 +131,7 @@ def test_problems_are_counted_by_their_worst_severity_and_not_once_a_market():
 
 def test_what_a_list_and_a_detail_answer_say_of_an_offer_counts_once():
     cases = frame(case("case-1", "SE", flags=4), case("case-2", "DE", flags=4))
-    assert calls(cases)["finding"].to_list() == ["4 offers in 2 markets, by 4.0%. Of SE."]
+    assert calls(cases)["finding"].to_list() == ["4 offers in 2 markets, a difference of 4.0%. Of SE."]
 
 
 def test_a_property_that_has_gone_quiet_has_no_offers():

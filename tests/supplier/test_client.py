@@ -174,7 +174,7 @@ def test_a_token_address_that_keeps_failing_fails_the_search_and_not_the_sweep(w
     pacer = wire.Pacer()
     (answer,) = ask(wire, supplier, pacer=pacer)
     assert (answer.failure, answer.http_status, answer.attempts) == (Failure.NO_TOKEN, None, 0)
-    assert answer.failure_detail == "token address: the token address answered 503"
+    assert answer.failure_detail == "token endpoint: the token endpoint answered 503"
     # After the last attempt too: the others must not continue at once.
     assert pacer.pauses == [7.0, 7.0, 7.0, 7.0]
 
