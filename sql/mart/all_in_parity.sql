@@ -2,8 +2,8 @@
 -- Only fees that both answers state are counted; a fee that one of them does not state is unknown, not 0. It is 0 only
 -- if that answer's excluded charges are the sum of the fees that it states, which leaves nothing for the others.
 -- fees_compared: Number of mandatory fees known in both answers: resort fee, child fee, city tax, service fee.
--- fees: Sum of these fees in the market, in currency.
--- reference_fees: Sum of these fees in the reference market, in reference_currency.
+-- fees: Sum of the compared fees in the market, in currency.
+-- reference_fees: Sum of the compared fees in the reference market, in reference_currency.
 -- all_in: total + fees, in currency.
 -- reference_all_in: Reference total + reference_fees, converted to currency at the rate of currency_basis.
 -- all_in_gap: all_in - reference_all_in, in currency; > 0: the market is dearer.

@@ -7,9 +7,9 @@
 -- from_rate: Units of from_currency per euro.
 -- rate_date: Business day of the rate: the older of the two currencies' days.
 -- lowest_rate: Lowest rate possible with any two rates of that day and the seven days before.
--- highest_rate: Highest rate possible with any two rates of these eight days.
+-- highest_rate: Highest rate possible with any two rates of that day and the seven days before.
 -- lowest_month_rate: Lowest rate possible with any two rates of that day and the thirty days before.
--- highest_month_rate: Highest rate possible with any two rates of these 31 days.
+-- highest_month_rate: Highest rate possible with any two rates of that day and the thirty days before.
 SELECT
     there.sweep_id,
     there.currency AS from_currency,

@@ -4,7 +4,7 @@
 -- rate of the day of the sweep. That dispersion includes the supplier's mark-up on the rate, so never add up the rows.
 -- is_converted: Whether any of its floors was converted.
 -- markets: Number of markets whose floors are compared.
--- markets_converted: Number of these markets whose floors were converted.
+-- markets_converted: Number of compared markets whose floors were converted.
 -- lowest_floor: Lowest floor, in currency.
 -- highest_floor: Highest floor, in currency.
 -- lowest_market: Market with the lowest floor; the first in alphabetical order if several have it.

@@ -3,10 +3,10 @@
 -- currency: ISO 4217 code of the currency; EUR is included with rate 1.
 -- rate: Units of the currency per euro.
 -- rate_date: Business day of the rate: the day of the sweep, or one of the seven days before.
--- lowest_rate: Lowest rate of these eight days, in case the supplier uses an older rate.
--- highest_rate: Highest rate of these eight days.
--- lowest_month_rate: Lowest rate of that day and the thirty before, in case the supplier seldom updates its rates.
--- highest_month_rate: Highest rate of these 31 days.
+-- lowest_rate: Lowest rate of the sweep's day and the seven before, in case the supplier uses an older rate.
+-- highest_rate: Highest rate of the sweep's day and the seven before.
+-- lowest_month_rate: Lowest rate of the sweep's day and the thirty before, in case the supplier seldom updates rates.
+-- highest_month_rate: Highest rate of the sweep's day and the thirty before.
 -- Only the days of sweeps are taken from the long series, and stored: searching it would slow reports down.
 WITH near AS (
     SELECT

@@ -1,6 +1,6 @@
 -- One row per source, market and product type: requested cells whose stay is in the future, and those answered.
 -- planned: Number of requested cells whose stay is in the future.
--- answered: Number of these whose latest request was answered, with or without an offer.
+-- answered: Number of requested cells whose latest request was answered, with or without an offer.
 SELECT
     CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
     cell.market,

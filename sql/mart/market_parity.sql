@@ -17,7 +17,7 @@
 -- losing_since: Start of the first sweep of losing_snapshots.
 -- reference_sweep_id: Sweep that observed the reference offer.
 -- reference_search_id: Search that observed the reference offer.
--- reference_offer_no: Number of the reference offer in that search's answer.
+-- reference_offer_no: Number of the reference offer in the answer to reference_search_id.
 -- reference_board_id: Board basis id of the reference offer.
 -- reference_policy_key: Hash of the cancellation penalties of the reference offer.
 -- reference_room_id: Room id of the reference offer.

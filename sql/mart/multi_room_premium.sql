@@ -1,7 +1,7 @@
 -- One row per room, board and policy offered to a party of several rooms, compared with booking each room alone.
 -- rooms: Number of rooms of the party.
--- rooms_offered: Number of these rooms for which this room id, board and policy was offered with a total.
--- rooms_found: Number of these rooms with the same offer in a search for that room alone, in the same sweep.
+-- rooms_offered: Number of the party's rooms for which this room id, board and policy was offered with a total.
+-- rooms_found: Number of the party's rooms with the same offer in a search for that room alone, in the same sweep.
 -- total: Sum of the totals of all rooms, in currency; NULL: not offered for every room.
 -- singles_total: Sum of the totals of the rooms requested alone, in currency; NULL: not all were seen.
 -- premium: total - singles_total, in currency; > 0: booking together costs more.

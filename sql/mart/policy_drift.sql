@@ -15,10 +15,10 @@
 -- offer_key_after: Offer key under the new policy.
 -- before_sweep_id: Sweep that last observed the old policy.
 -- before_search_id: Search that last observed the old policy.
--- before_offer_no: Number of the offer in that search's answer.
+-- before_offer_no: Number of the offer in the answer to before_search_id.
 -- after_sweep_id: Sweep that first observed the new policy.
 -- after_search_id: Search that first observed the new policy.
--- after_offer_no: Number of the offer in that search's answer.
+-- after_offer_no: Number of the offer in the answer to after_search_id.
 -- If several policies are replaced at once, they are paired by refundability, then by total; the remaining ones count
 -- as a change of what is offered. Offers without room, board or currency are left out: they may be of two rooms.
 WITH went AS (

@@ -8,8 +8,8 @@
 -- match_grade: How complete the key of the price is: `exact` (room, board and policy), `board_family` or `cheapest`.
 -- `board_family`: a board is given, and represents its family; `cheapest`: none is given.
 -- offers: Number of hotel-only offers on sale at observed_at that match the price; several rooms share one room type.
--- offers_without_floor: Number of these offers that state no floor.
--- floor: Lowest floor of these offers at observed_at, in floor_currency; for several rooms, the sum of their floors.
+-- offers_without_floor: Number of matching offers that state no floor.
+-- floor: Lowest floor of the matching offers at observed_at, in floor_currency; for several rooms, their sum.
 -- below_floor: floor - price_converted, in floor_currency; > 0: the price is below the floor.
 -- below_floor_pct: below_floor in percent of floor; > 0: the price is below the floor.
 -- floor_now: Lowest floor of matching offers on sale now, in floor_currency; NULL: none on sale, or one states none.
@@ -27,7 +27,7 @@
 -- floor_offer_key: Offer key of the offer with that floor; for several rooms, of the first room.
 -- floor_began_sweep_id: First sweep that saw floor in the interval of observed_at; seen_sweep_id is the last one.
 -- floor_began_search_id: Search of that first sighting.
--- floor_began_offer_no: Number of the offer in that search's answer.
+-- floor_began_offer_no: Number of the offer in the answer to floor_began_search_id.
 -- sightings: Observations of each room that show which floor was in force.
 WITH latest AS (
     SELECT price.*

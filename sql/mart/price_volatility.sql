@@ -1,7 +1,7 @@
 -- One row per source and offer key seen with a total at least twice in a row: how much its price fluctuates.
 -- Filter by one property or offer key: the result is computed from the price paths of all rows that you select.
 -- snapshots: Number of sweeps that saw the offer with a total.
--- pairs: Number of these whose previous answer also had a total.
+-- pairs: Number of sweeps that saw it with a total, as the answer before did.
 -- changes: Number of pairs with two different totals.
 -- changes_per_snapshot: changes / pairs.
 -- volatility_pct: Root mean square of the logarithmic changes within pairs, in percent.

@@ -2,9 +2,9 @@
 -- lead_step: Range of lead days.
 -- weekday: Weekday of check-in, 1 for Monday.
 -- planned: Number of requested cells.
--- answered: Number of these whose latest request was answered.
+-- answered: Number of requested cells whose latest request was answered.
 -- comparable: Number of offers on sale with a total.
--- promoted: Number of these with a total below the price before promotions.
+-- promoted: Number of offers on sale with a total below the price before promotions.
 -- incidence_pct: 100 x promoted / comparable.
 -- mean_depth_pct: Mean depth of promoted offers, 100 x (1 - total / pre_promo_total).
 -- deepest_pct: Largest depth of promoted offers.

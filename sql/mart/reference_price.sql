@@ -10,7 +10,7 @@
 -- highest_from: When that total was first seen: valid_from of its interval.
 -- highest_moved: Highest total after adding to each total the market's price rise since then, in currency.
 -- snapshots: Number of sweeps that saw it on sale with a price.
--- promoted_snapshots: Number of these that saw it below its price before promotions.
+-- promoted_snapshots: Number of sweeps that saw it below its price before promotions.
 -- promoted_share_pct: 100 x promoted_snapshots / snapshots; 100: evergreen so far.
 -- reference_verdict: `never_charged`, `above_lowest`, `honest` or `not_enough_history`. An indicator, not proof.
 -- `never_charged`: the price before promotions is above highest_moved, in a history of reference_days or more.

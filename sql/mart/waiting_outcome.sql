@@ -5,8 +5,8 @@
 -- decided_on: Day of the decision: check_in - lead_days.
 -- stays: Number of properties with such offers.
 -- offers: Number of offers on sale on that day and answered later.
--- paid: Number of these for which waiting paid off.
--- cost: Number of these for which waiting cost.
+-- paid: Number of offers for which waiting paid off.
+-- cost: Number of offers for which waiting cost.
 -- lower_pct: Mean decrease to the lowest later total of the offers for which waiting paid off, in percent (geometric).
 -- balance_square: Sum over the stays of (paid - cost) squared.
 -- balance_offers: Sum over the stays of (paid - cost) x offers.

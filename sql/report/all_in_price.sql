@@ -1,15 +1,15 @@
 -- One row per market and product type of the detail offers on sale: the charges that totals include and exclude.
 -- offers: Number of detail offers on sale.
--- comparable: Number of these with a total and known mandatory charges.
+-- comparable: Number of detail offers on sale with a total and known mandatory charges.
 -- median_mandatory_drip: Median of mandatory charges / all-in total over comparable offers.
 -- excluded_stated: Number of offers that state excluded charges.
--- median_drip: Median of excluded charges / (total + excluded charges) over these offers.
+-- median_drip: Median of excluded charges / (total + excluded charges) over offers that state excluded charges.
 -- included_stated: Number of offers that state included charges.
--- median_included: Median of included charges / total over these offers.
+-- median_included: Median of included charges / total over offers that state included charges.
 -- details_stated: Number of offers that state excluded charges and at least one of the four named fees.
--- details_add_up: Number of these whose named fees add up to the excluded charges.
--- details_leave_rest: Number of these whose named fees add up to less: the rest is optional.
--- details_exceed: Number of these whose named fees add up to more: see report.excluded_charges_mismatch.
+-- details_add_up: Number of offers whose named fees add up to the excluded charges.
+-- details_leave_rest: Number of offers whose named fees add up to less than the excluded charges: the rest is optional.
+-- details_exceed: Number of offers whose named fees add up to more: see report.excluded_charges_mismatch.
 SELECT
     offer.market,
     offer.product_type,

@@ -3,7 +3,7 @@
 -- rooms.
 -- no_offer: Number of cells answered without an offer, whatever the code.
 -- answered: Number of cells that were answered: `offered`, `no_offer` or `absent`.
--- answered_rooms: Number of these that requested several rooms.
+-- answered_rooms: Number of answered cells that requested several rooms.
 -- availability: offered / answered; NULL: nothing was answered.
 -- availability_of_present: offered / (answered - absent): the share among cells that the answers mention.
 SELECT

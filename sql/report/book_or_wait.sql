@@ -5,17 +5,17 @@
 -- check_in: Check-in that a past decision was about; NULL: the decision is still to be made.
 -- check_ins: Number of check-in days that the answer is based on.
 -- stays: Number of stays that it is based on: properties, summed over the check-in days.
--- offers: Number of offers of these stays.
--- paid_share: Share of these offers for which waiting paid off: a lower total followed.
--- cost_share: Share of these offers for which it cost: no lower total, and gone or dearer when last answered.
+-- offers: Number of offers that it is based on.
+-- paid_share: Share of offers for which waiting paid off: a lower total followed.
+-- cost_share: Share of offers for which it cost: no lower total, and gone or dearer when last answered.
 -- lower_pct: Mean decrease to the lowest later total of the offers for which waiting paid off, in percent (geometric).
 -- balance: paid_share - cost_share, shrunk towards 0 by two stays of opposite outcome; > 0: waiting usually paid off.
 -- balance_lowest: Lower bound of balance: 95% confidence interval over stays.
 -- balance_highest: Upper bound of balance: 95% confidence interval over stays.
 -- answer: `wait` or `book now`: 0 is outside the interval; `either`: within it; `not known`: fewer than 20 stays.
 -- actual_offers: Number of offers of the check-in that a past decision was about; NULL: still to be made.
--- actual_paid_share: Share of these for which waiting paid off in the end.
--- actual_cost_share: Share of these for which waiting cost in the end.
+-- actual_paid_share: Share of actual_offers for which waiting paid off in the end.
+-- actual_cost_share: Share of actual_offers for which waiting cost in the end.
 -- actual_balance: actual_paid_share - actual_cost_share; > 0: waiting paid off more often.
 -- is_within: Whether actual_balance is within the interval, widened for the sampling error of the actual stays.
 WITH outcome AS (

@@ -1,6 +1,6 @@
 -- One row per source, market, product type and refundability: deadlines and strictness of the offers on sale.
 -- planned: Number of requested cells.
--- answered: Number of these whose latest request was answered.
+-- answered: Number of requested cells whose latest request was answered.
 -- offers: Number of offers on sale.
 -- comparable: Number of offers with a known strictness.
 -- with_deadline: Number of offers that state until when cancelling is free of charge.

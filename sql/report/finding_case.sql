@@ -16,12 +16,12 @@
 -- part_of_case_id: Case of wider scope that counts its flags; NULL: none.
 -- severity: Highest severity of its open flags; of a closed case, of all its flags.
 -- flags: Number of open flags; 0: the case is closed.
--- offers: Number of offers (or other subjects) with these flags.
--- stays: Number of stays with these flags; 0: not about a stay, such as a property gone quiet.
--- properties: Number of properties with these flags.
+-- offers: Number of offers (or other subjects) with its open flags; of a closed case, with all its flags.
+-- stays: Number of stays with such flags; 0: not about a stay, such as a property gone quiet.
+-- properties: Number of properties with such flags.
 -- lowest_pct: Smallest size of its open flags, in percent; of a closed case, of all its flags.
--- median_pct: Median size of these flags, in percent.
--- highest_pct: Largest size of these flags, in percent.
+-- median_pct: Median size of its open flags, in percent; of a closed case, of all its flags.
+-- highest_pct: Largest size of its open flags, in percent; of a closed case, of all its flags.
 -- exposure_weight: Sum of the weights of its properties with open flags; a property without a weight counts 1.
 -- amounts: Sum of the absolute amounts of its open flags, each offer once, by currency; never add currencies.
 -- first_seen_at: Start of the first sweep that raised one of its flags.

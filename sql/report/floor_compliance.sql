@@ -1,7 +1,7 @@
 -- One row per source, market and match grade: how many selling prices respect the floor.
 -- planned: Number of selling prices of hotel-only stays, each with its latest value.
--- answered: Number of these prices with at least one matching offer on sale.
--- comparable: Number of these prices that could be compared with a floor: kept or breach.
+-- answered: Number of selling prices with at least one matching offer on sale.
+-- comparable: Number of selling prices that could be compared with a floor: kept or breach.
 -- kept: Number of prices at or above the floor, within the tolerance.
 -- breaches: Number of prices below the floor by more than the tolerance.
 -- without_floor: Number of prices that may be of an offer without a floor: never counted as kept.

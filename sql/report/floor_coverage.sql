@@ -1,9 +1,9 @@
 -- One row per source and market: how many hotel-only offers state a floor, and its distance from the total.
 -- planned: Number of requested cells whose stay is in the future.
--- answered: Number of these whose latest request was answered, with or without an offer.
+-- answered: Number of requested cells whose latest request was answered, with or without an offer.
 -- comparable: Number of cells with at least one offer on sale that states both total and floor.
 -- offers: Number of hotel-only offers on sale.
--- offers_with_floor: Number of these offers that state a floor above 0.
+-- offers_with_floor: Number of hotel-only offers on sale that state a floor above 0.
 -- coverage_pct: offers_with_floor in percent of offers; NULL: no offers.
 -- floor_above_total: Number of offers whose floor is above their total: they must be marked up to be sold.
 -- median_headroom_pct: Median of 100 x (floor / total - 1) over offers with both; > 0: the floor is above the total.

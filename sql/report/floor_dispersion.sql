@@ -1,9 +1,9 @@
 -- One row per source, currency and whether floors were converted: how far the floors of a hotel-only offer differ.
 -- is_converted: Whether a floor was converted at the reference rate; see mart.floor_dispersion.
 -- planned: Number of hotel-only cells requested, in all markets and currencies.
--- answered: Number of these whose latest request was answered.
+-- answered: Number of requested cells whose latest request was answered.
 -- comparable: Number of offers whose floor at least two markets state in this currency, in one sweep.
--- apart: Number of these offers whose floors differ by more than tolerance_pct.
+-- apart: Number of comparable offers whose floors differ by more than tolerance_pct.
 -- apart_pct: apart in percent of comparable.
 -- median_dispersion_pct: Median of 100 x (highest floor - lowest floor) / lowest floor over comparable offers.
 -- highest_dispersion_pct: Largest dispersion, in percent.

@@ -1,7 +1,7 @@
 -- One row per sweep, source and market in which floors of hotel-only offers changed while their totals did not.
 -- planned: Number of hotel-only cells of the sweep in this market.
--- answered: Number of these cells that were answered.
--- comparable: Number of these cells that had an offer.
+-- answered: Number of hotel-only cells that were answered.
+-- comparable: Number of hotel-only cells that had an offer.
 -- moves: Number of offers whose floor changed while the total did not.
 -- raised: Number of moves upwards.
 -- lowered: Number of moves downwards.

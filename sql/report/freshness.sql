@@ -1,7 +1,7 @@
 -- One row per operation and market: the age of the last answers for cells whose stay is in the future.
 -- cells: Number of cells ever requested whose stay is in the future.
--- answered: Number of these that were answered at least once.
--- fresh: Number of these that the latest published sweep answered.
+-- answered: Number of cells that were answered at least once.
+-- fresh: Number of cells that the latest published sweep answered.
 -- fresh_share: fresh / cells.
 -- median_age_hours: Median age of the last answers, in hours before the start of the latest sweep; NULL: no answer.
 -- p90_age_hours: 90th percentile of that age, in hours.

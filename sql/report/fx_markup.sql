@@ -5,9 +5,9 @@
 -- size_pct: Mark-up of the offer with the largest price, in percent of its price at the reference rate; < 0: cheaper.
 -- amount: total - base_converted of that offer, in currency; > 0: dearer than at the reference rate.
 -- pairs: Number of offers answered in both currencies, or compared with the reference market at the reference rate.
--- pairs_off: Number of these that deviate in the direction of the mark-up, beyond tolerance and rounding.
--- lowest_pct: Smallest mark-up of these offers, in percent.
--- highest_pct: Largest mark-up of these offers, in percent.
+-- pairs_off: Number of pairs that deviate in the direction of the mark-up, beyond tolerance and rounding.
+-- lowest_pct: Smallest mark-up of the pairs that deviate, in percent.
+-- highest_pct: Largest mark-up of the pairs that deviate, in percent.
 -- severity: `low`, `medium` or `high`, by the distance of that offer from the closest reference rate of eight days.
 WITH own AS (
     SELECT

@@ -1,11 +1,11 @@
 -- One row per source, market and pair of currencies: the supplier's mark-up on the reference rate.
 -- planned: Number of requested cells of the market whose stay is in the future, in every currency.
--- answered: Number of these whose latest request was answered.
+-- answered: Number of requested cells whose latest request was answered.
 -- comparable: Number of cells in currency with at least one offer also seen in base_currency in the same sweep.
 -- pairs: Number of offers that were compared.
 -- beyond_rounding: Number of pairs whose mark-up is larger than rounding of their totals explains.
 -- median_markup_pct: Median mark-up of all pairs on the reference rate, in percent.
--- lowest_markup_pct: Smallest mark-up of these pairs, in percent.
+-- lowest_markup_pct: Smallest mark-up of all pairs, in percent.
 -- highest_markup_pct: Largest mark-up of those beyond rounding, in percent; NULL: there is none.
 WITH asked AS (
     SELECT

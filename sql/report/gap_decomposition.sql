@@ -2,7 +2,7 @@
 -- Sums in currency over all pairs that do not meet: policy + board + tax_and_fee + promotion + fx + residual = gap. A
 -- part that is unknown for a pair adds nothing to its sum and is in the residual.
 -- planned: Number of requested cells of the market whose stay is in the future.
--- answered: Number of these whose latest request was answered.
+-- answered: Number of requested cells whose latest request was answered.
 -- comparable: Number of pairs whose prices differ, and whose gap is split here.
 -- gap: Sum of the gaps, in currency; > 0: dearer than the reference market.
 -- policy: Sum of the parts due to different cancellation penalties, in currency; NULL: known for no pair.

@@ -1,10 +1,10 @@
 -- One row per market, product type and time between: list totals compared with detail totals of the same offer key.
 -- time_between: Range of time between the list search and the detail search, whichever came first.
 -- listed_and_looked_at: Number of offer keys in both a list and a detail answer.
--- comparable: Number of these with both totals, which are in one currency by the offer key.
--- equal: Number of these whose totals are the same to the cent.
--- detail_dearer: Number of these whose detail total is higher.
--- detail_cheaper: Number of these whose detail total is lower.
+-- comparable: Number of offers with both totals, which are in one currency by the offer key.
+-- equal: Number of offers whose totals are the same to the cent.
+-- detail_dearer: Number of offers whose detail total is higher.
+-- detail_cheaper: Number of offers whose detail total is lower.
 -- equal_share: equal / comparable.
 -- median_gap_pct: Median of 100 x (detail total / list total - 1) over those that differ; NULL: none does.
 SELECT

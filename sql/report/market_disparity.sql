@@ -6,7 +6,7 @@
 -- compared_with: Market that it is compared with; if the reference market deviates, the median one of those that agree.
 -- reference_market: Reference market, with which all were compared.
 -- markets_compared: Number of markets compared with the reference market in one currency; if none, in any currency.
--- markets_apart: Number of these markets that deviate in the same direction.
+-- markets_apart: Number of compared markets that deviate in the same direction.
 -- currency_basis: `same`: both answered in currency; `reference_rate`: one converted at the reference rate of the day.
 -- total: Total in the market, as answered in currency.
 -- compared_total: Total in the compared_with market, in currency; converted if it was answered in another currency.

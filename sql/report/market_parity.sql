@@ -4,19 +4,19 @@
 -- currency: ISO 4217 code of the market's prices; NULL: nothing was comparable.
 -- currency_basis: `same`, `supplier_rate` or `reference_rate`, as in mart.market_parity; NULL: nothing was comparable.
 -- planned: Number of requested cells of the market whose stay is in the future, in every currency.
--- answered: Number of these whose latest request was answered.
--- comparable: Number of these with a pair of this grade, currency and basis, both seen in one sweep.
+-- answered: Number of requested cells whose latest request was answered.
+-- comparable: Number of answered cells with a pair of this grade, currency and basis, both seen in one sweep.
 -- pairs: Number of offers that were compared.
--- properties: Number of properties with these offers.
+-- properties: Number of properties with compared offers.
 -- win: Number of offers cheaper than in the reference market, beyond the tolerance.
 -- meet: Number of offers within the tolerance.
 -- lose: Number of offers dearer than in the reference market, beyond the tolerance.
--- lose_high: Number of these with a gap of high severity.
+-- lose_high: Number of dearer offers with a gap of high severity.
 -- parity_score: 100 x (win + meet) / pairs; 100: never dearer than the reference market.
 -- property_score: Mean over properties of their own parity_score, so that each property counts the same.
 -- weighted_parity_score: parity_score with each pair weighted by its property; NULL: all weights are 0.
 -- is_counted: TRUE: this row is part of market_score.
--- market_score: parity_score over all counted rows of the market, weighted by pairs; the same in each of these rows.
+-- market_score: parity_score over all counted rows of the market, weighted by pairs; the same in each of them.
 -- market_score_of: How market_score is combined, in words.
 -- market_weight: Weight of the market in scores over markets.
 -- median_gap_pct: Median gap in percent of the reference price; > 0: dearer.

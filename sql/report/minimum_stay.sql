@@ -3,10 +3,10 @@
 -- of stay. See mart.minimum_stay.
 -- implied_minimum_stay: Shortest stay on sale, in nights, if shorter ones had no offer; NULL: none is implied.
 -- planned: Number of requested cells, for all minimum stays of the operation, market and product type.
--- answered: Number of these whose latest request was answered.
+-- answered: Number of requested cells whose latest request was answered.
 -- comparable: Number of groups with a length on sale, whatever the minimum stay: the denominator of share_pct.
--- groups: Number of these groups with this minimum stay.
--- properties: Number of properties with these groups.
+-- groups: Number of comparable groups with this minimum stay.
+-- properties: Number of properties with such groups.
 -- share_pct: groups in percent of comparable.
 WITH cell AS (
     SELECT

@@ -1,13 +1,13 @@
 -- One row per source and market: how much cheaper the same offer is in a package, and where that is below the floor.
 -- planned: Number of requested package cells whose stay is in the future.
--- answered: Number of these whose latest request was answered.
+-- answered: Number of requested cells whose latest request was answered.
 -- comparable: Number of hotel-only cells with at least one offer whose package twin was seen in the same sweep.
 -- pairs: Number of offers that were compared.
 -- median_discount_pct: Median of 100 x (1 - package total / hotel total); < 0: dearer in a package.
 -- highest_discount_pct: Largest discount, in percent.
 -- dearer_in_package: Number of offers that cost more inside a package.
 -- with_floor: Number of compared offers that state a hotel-only floor: only these can leak.
--- exposed: Number of these offers whose package total is below the hotel-only floor.
+-- exposed: Number of compared offers whose package total is below the hotel-only floor.
 -- exposed_pct: exposed in percent of with_floor; NULL: no floor is stated.
 -- median_leak_pct: Median distance of exposed package totals below the floor, in percent of the floor; > 0.
 WITH paired AS (

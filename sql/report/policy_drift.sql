@@ -1,6 +1,6 @@
 -- One row per source, market and product type: how many stays, rooms and boards had a change of cancellation policy.
 -- planned: Number of requested cells.
--- answered: Number of these whose latest request was answered.
+-- answered: Number of requested cells whose latest request was answered.
 -- comparable: Number of combinations of stay, room and board on sale whose policy could have changed.
 -- drifted: Number of policy changes in the last reference_days of ref.analysis; see mart.policy_drift.
 -- stricter: Number of changes to a stricter policy.

@@ -4,7 +4,7 @@
 -- change_pct: change_amount in percent of previous_total; > 0: dearer.
 -- previous_sweep_id: Sweep that last observed the previous total.
 -- previous_search_id: Search that last observed it; sweep and search lead to the raw answer.
--- previous_offer_no: Number of the offer in that search's answer.
+-- previous_offer_no: Number of the offer in the answer to previous_search_id.
 WITH latest AS (
     SELECT
         sweep.sweep_id,

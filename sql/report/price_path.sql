@@ -3,7 +3,7 @@
 -- between answers several days apart is spread evenly over these days; lead times that no sweep saw are left out.
 -- sweeps: Number of sweeps that saw such offers.
 -- seen: Number of offers seen, summed over the sweeps.
--- pairs: Number of these whose previous answer also had a total: the comparable ones.
+-- pairs: Number of offers seen whose previous answer also had a total: the comparable ones.
 -- raised: Number of pairs whose total rose.
 -- lowered: Number of pairs whose total fell.
 -- changed_share: (raised + lowered) / pairs: changes per offer and snapshot.

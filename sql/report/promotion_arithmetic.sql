@@ -73,7 +73,8 @@ SELECT
             THEN
                 format(
                     'The total of {:,.2f}{} is {:.1f}% below {:,.2f}, and no promotion explains it.',
-                    found.total::DOUBLE, coalesce(' ' || found.currency, ''), found.depth_pct, found.pre_promo_total::DOUBLE
+                    found.total::DOUBLE, coalesce(' ' || found.currency, ''), found.depth_pct,
+                    found.pre_promo_total::DOUBLE
                 )
         WHEN 'wrong_discount'
             THEN
@@ -85,7 +86,8 @@ SELECT
         ELSE
             format(
                 'The total of {:,.2f}{} is {:.1f}% above the price before promotions of {:,.2f}.',
-                found.total::DOUBLE, coalesce(' ' || found.currency, ''), -found.depth_pct, found.pre_promo_total::DOUBLE
+                found.total::DOUBLE, coalesce(' ' || found.currency, ''), -found.depth_pct,
+                found.pre_promo_total::DOUBLE
             )
     END AS finding,
     [

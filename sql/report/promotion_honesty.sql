@@ -1,6 +1,6 @@
 -- One row per source, market and product type: prices before promotions of offers on sale, checked against history.
 -- planned: Number of requested cells.
--- answered: Number of these whose latest request was answered.
+-- answered: Number of requested cells whose latest request was answered.
 -- promoted: Number of offers on sale below a price before promotions, with room, board and currency.
 -- comparable: Number of offers with enough history for a verdict: the sum of the next three columns.
 -- honest: Number with a price before promotions not above the lowest total in reference_days before the promotion.

@@ -1,6 +1,6 @@
 -- One row per source, market and product type: how long promotions last, as far as they were observed.
 -- promotions: Number of promotions ever seen; see mart.promotion_episode.
--- running: Number of these promotions that are running now.
+-- running: Number of promotions that are running now.
 -- comparable: Number of promotions seen to begin and to end: the only ones with a known length.
 -- median_days: Median days from first to last sighting of comparable promotions: a lower bound of their length.
 -- median_days_at_most: Median days between the sightings without them: an upper bound of their length.

@@ -2,7 +2,7 @@
 -- dimension: `all`, `market`, `product_type`, `lead_days`, `nights`, `weekday` of check-in or `promotion_kinds`.
 -- value: Value of the dimension; lead days as ranges, weekdays from 1 for Monday; `all` for the dimension `all`.
 -- planned: Number of requested cells; for promotion_kinds the number for `all`, because a cell has no kind.
--- answered: Number of these whose latest request was answered.
+-- answered: Number of requested cells whose latest request was answered.
 -- comparable: Number of offers on sale with a total; for promotion_kinds the number for `all`.
 -- promoted: Number of offers with a total below the price before promotions.
 -- incidence_pct: 100 x promoted / comparable.

@@ -1,7 +1,7 @@
 -- One row per source, market and age of the price: whether quotes matched the price of the search.
 -- age_group: Age of the price when it was quoted, in ranges of hours; NULL: the call's time is unknown.
 -- asked: Number of quotes requested, or about to be.
--- answered: Number of these with a definite answer: matched, raised, lowered or gone; the denominator of shares.
+-- answered: Number of quotes with a definite answer: matched, raised, lowered or gone; the denominator of shares.
 -- matched: Number of quotes at the same price.
 -- raised: Number of quotes at a higher price.
 -- lowered: Number of quotes at a lower price.

@@ -1,6 +1,6 @@
 -- One row per source, market and product type: the price of the right to cancel.
 -- planned: Number of requested cells.
--- answered: Number of these whose latest request was answered.
+-- answered: Number of requested cells whose latest request was answered.
 -- comparable: Number of stays, rooms and boards seen both refundable and not; see mart.refundable_premium.
 -- mean_premium_pct: Mean premium of the refundable offer, in percent of the non-refundable total.
 -- median_premium_pct: Median premium of the refundable offer, in percent of the non-refundable total.

@@ -1,7 +1,7 @@
 -- One row per source, market, product type and lead days: what waiting gained or cost, for stays that have begun.
 -- offers: Number of offers on sale that many days before check-in.
--- answered_later: Number of these whose cell was answered again later.
--- gone_later: Number of these that were not on sale when last answered: waiting lost them.
+-- answered_later: Number of offers whose cell was answered again later.
+-- gone_later: Number of offers that were not on sale when last answered: waiting lost them.
 -- comparable: Number of those answered again that were seen with a total again.
 -- gone_share: gone_later / answered_later.
 -- cheaper_later_share: Share of comparable offers that were cheaper at some later time.

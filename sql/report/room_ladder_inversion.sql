@@ -6,7 +6,7 @@
 -- better_total: Total of the better room, in currency.
 -- lesser_total: Total of the lesser room, in currency.
 -- stays_compared: Number of stays in which both rooms were seen under the same terms.
--- stays_dearer: Number of these in which the better room was dearer.
+-- stays_dearer: Number of compared stays in which the better room was dearer.
 WITH offer AS (
     SELECT
         latest.source,

@@ -7,7 +7,7 @@
 -- ending: `sold_out`: answered with 1023, 1025 or no code, and the rest is censored; `off_sale`: any without an offer.
 -- lead_days: Days from the snapshot to check-in, descending as the stay comes nearer.
 -- at_risk: Number of cells on sale in the previous answer and answered again at this lead time or nearer.
--- ended: Number of these found ended at this lead time; the end is between this answer and the one before.
+-- ended: Number of cells at risk found ended at this lead time; the end is between this answer and the one before.
 -- censored: Number of cells no longer observed, or ended otherwise, from this lead time on.
 -- entered: Number of cells found on sale for the first time at this lead time.
 -- reopened: Number of cells found on sale again at this lead time; not part of the estimate.

@@ -1,7 +1,7 @@
 -- One row per measure, source, market and product type: how length, guests, rooms and meals change the price of a stay.
 -- measure: `stay_length_discount`, `adult_supplement`, `child_supplement`, `multi_room_premium`, `premium of` a board.
 -- planned: Number of offers to which the measure applies.
--- comparable: Number of these with a counterpart in the same sweep.
+-- comparable: Number of offers with a counterpart in the same sweep.
 -- share_above_0: Share of comparable offers with a value above 0.
 -- p10_pct: 10th percentile of comparable offers, in percent.
 -- median_pct: Median of comparable offers, in percent.
