@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.terminal import Terminal, cannot_write
+from pipeline.cli.terminal import Terminal, cannot_write, refuse_pipe
 from pipeline.domain.errors import InputError
 from pipeline.domain.texts import in_a_cell, printable, printable_json
 
@@ -91,6 +91,7 @@ def _opened(output: Path | None, *, is_binary: bool) -> Iterator[IO[Any]]:
     if output is None:
         yield sys.stdout.buffer if is_binary else sys.stdout
         return
+    refuse_pipe(output)
     beside = output.with_name(f".{output.name}.part")
     try:
         with beside.open("wb") if is_binary else beside.open("w", encoding="utf-8", newline="\n") as place:

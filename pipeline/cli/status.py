@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pipeline.cli import views
-from pipeline.cli.terminal import Terminal, cannot_write, write_json_lines
+from pipeline.cli.terminal import Terminal, cannot_write, refuse_pipe, write_json_lines
 from pipeline.domain.errors import NightauditError
 from pipeline.lake import Lake
 from pipeline.night.latest import command_to_go_on
@@ -43,6 +43,7 @@ def write_metrics(output: Path | None) -> None:
     if output is None:
         sys.stdout.write(text)
         return
+    refuse_pipe(output)
     # A collector may read the file at any moment, and picks files by their suffix.
     written = output.with_name(f"{output.name}.{os.getpid()}")
     try:

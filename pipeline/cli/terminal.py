@@ -47,6 +47,16 @@ def write_json_lines(rows: Iterable[Mapping[str, object]]) -> None:
     sys.stdout.writelines(printable_json(line) + "\n" for line in lines)
 
 
+def refuse_pipe(output: Path) -> None:
+    """Raise InputError for a pipe or a device: a complete file takes its name in one step, and would replace it."""
+    if output.exists() and not (output.is_file() or output.is_dir()):
+        raise InputError(
+            f"{output} cannot be written: it is a pipe or a device, not a file.",
+            kept="It is unchanged.",
+            hint=f"Omit --output, and redirect the standard output: > {output}",
+        )
+
+
 def cannot_write(output: Path, error: OSError) -> NightauditError:
     """Return the error of an output file that cannot be written."""
     # This import is slow.

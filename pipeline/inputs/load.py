@@ -26,6 +26,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.delta import commit_rows, committed_files, is_committed
 from pipeline.lake.records import read_record, write_record
+from pipeline.spec.bounds import open_regular
 
 _HASH_DIGITS = 16
 
@@ -184,6 +185,7 @@ def _bytes_of(kind: InputKind, file: Path) -> bytes:
             hint="Name a file of that format; pipeline/cli/README.md describes its columns.",
         )
     try:
-        return file.read_bytes()
+        with open_regular(file) as opened:
+            return opened.read()
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}.", hint="Choose a file that you can read.") from None

@@ -5,9 +5,13 @@ A few hundred bytes of YAML can stand for a billion nodes, and a long dotted key
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 from itertools import groupby
 from pathlib import Path
+from typing import IO
 
 import yaml
 
@@ -39,10 +43,25 @@ class Unreadable(ValueError):
         self.line = line
 
 
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a file of the user's to read it. Raises OSError, also for a pipe or a device.
+
+    A pipe without a writer would be waited for forever. One with a writer gives its content once, but a night reads
+    these files again.
+    """
+    # To open a pipe would wait, too.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is a pipe or a device, not a file")
+    return open(descriptor, "rb")  # noqa: PTH123 - a descriptor, not a path
+
+
 def read_bounded(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     """Return what a file holds. Raises OSError, and Unreadable if it is larger than `most_bytes`."""
-    with path.open("rb") as file:
-        # Not by its stated size: a pipe or a device states none.
+    with open_regular(path) as file:
+        # Not by its stated size: those below /proc state none.
         held = file.read(most_bytes + 1)
     if len(held) > most_bytes:
         raise Unreadable(f"it is larger than {most_bytes:,} bytes")

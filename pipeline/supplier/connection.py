@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import ssl
 import urllib.request
 from collections.abc import Iterable
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -32,6 +34,8 @@ _KEEP_ALIVE_SECONDS = 15.0
 SLOT = "slot"
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+
+_CERTIFICATES_HINT = "Name a file of trusted certificates (PEM) that you can read, or unset it to trust the usual ones."
 
 # The slot of the request that the current task sends.
 _SLOT: ContextVar[Slot | None] = ContextVar("slot", default=None)
@@ -88,9 +92,23 @@ class PooledTransport(AiohttpTransport):
 
 
 def _certificates(urls: Iterable[httpx.URL]) -> ssl.SSLContext:
-    """Return a context that verifies certificates; for plain HTTP one that trusts none, as loading them is slow."""
-    is_plain = all(url.scheme == "http" for url in urls)
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx.create_ssl_context()
+    """Return a context that verifies certificates; for plain HTTP one that trusts none, as loading them is slow.
+
+    Raises SettingsError if the environment names certificates that cannot be read.
+    """
+    if all(url.scheme == "http" for url in urls):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    file = os.environ.get("SSL_CERT_FILE")
+    try:
+        if file and not Path(file).is_file():
+            # A pipe would be waited for.
+            raise SettingsError(f"SSL_CERT_FILE names no file: {file}.", hint=_CERTIFICATES_HINT)
+        return httpx.create_ssl_context()
+    except OSError as error:  # ssl.SSLError with it
+        raise SettingsError(
+            f"The certificates of SSL_CERT_FILE or SSL_CERT_DIR cannot be read: {error.strerror}.",
+            hint=_CERTIFICATES_HINT,
+        ) from None
 
 
 def proxy_for(address: str) -> str | None:

@@ -185,6 +185,17 @@ def test_a_limit_is_of_rows_in_every_form(query, tmp_path, form):
     assert len(found) == 7
 
 
+@pytest.mark.timeout(60)
+def test_a_pipe_is_not_replaced_by_a_result(query, tmp_path):
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    done = query("SELECT 1", "--format", "csv", "--output", str(pipe))
+    assert (done.code, pipe.is_fifo()) == (2, True)
+    assert "it is a pipe or a device, not a file" in done.err
+    assert f"redirect the standard output: > {pipe}" in " ".join(done.err.split())
+    assert list(tmp_path.glob(".*part")) == []
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 def test_a_sheet_for_a_full_disk_is_one_error_and_no_traceback():
     program = """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from pipeline.sample.generate import FOLDER
@@ -43,6 +45,18 @@ def test_a_bad_file_ends_with_exit_code_2_and_its_rows(run, tmp_path):
         assert "row 2, column unbranded_id: 1 is mapped to itself" in said
         assert "Nothing was loaded." in said
         assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_or_a_device_is_refused_and_not_waited_for(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "endless.csv").symlink_to("/dev/zero")
+    for name in ("pipe.csv", "endless.csv"):
+        for options in ((), ("--check",)):
+            code, said = run("load", "weights", name, *options)
+            assert code == 2
+            assert f"{name} cannot be read: it is a pipe or a device, not a file." in said
+            assert "Choose a file that you can read." in said
 
 
 def test_a_lake_that_is_being_written_is_left_alone(run, lake):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -71,12 +72,20 @@ def test_a_missing_file_is_reported(tmp_path):
         read_rules(tmp_path / "none.toml")
 
 
-def test_an_endless_file_is_refused_before_it_fills_the_memory(tmp_path):
-    endless = tmp_path / "endless.toml"
-    endless.symlink_to("/dev/zero")
-    with pytest.raises(InputError, match=r"endless\.toml cannot be read: it is larger than 1,000,000 bytes") as refused:
-        read_rules(endless)
+def test_a_file_larger_than_any_rules_is_refused_before_it_is_parsed(tmp_path):
+    with pytest.raises(InputError, match=r"alerts\.toml cannot be read: it is larger than 1,000,000 bytes") as refused:
+        read_rules(written(tmp_path, "#" * 1_000_001))
     assert refused.value.kept == "No alert was sent."
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "endless.toml").symlink_to("/dev/zero")
+    for file in (tmp_path / "pipe.toml", tmp_path / "endless.toml"):
+        with pytest.raises(InputError, match="cannot be read: it is a pipe or a device, not a file") as refused:
+            read_rules(file)
+        assert refused.value.kept == "No alert was sent."
 
 
 @pytest.mark.parametrize("written_so", ["({})", "[{}]", "f({})", "CASE WHEN {} THEN 1 END"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+from pathlib import Path
 
 import pytest
 from certificates import https_server, self_signed
@@ -106,6 +108,18 @@ def test_one_that_is_trusted_gets_the_search(files, spelling, plain_environment)
     plain_environment.setenv("SSL_CERT_FILE", str(files[0]))
     answer, received = asked(files, spelling)
     assert (answer.http_status, len(received)) == (200, 2)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["missing", "pipe", "empty"])
+def test_certificates_that_cannot_be_read_are_one_error_and_not_waited_for(files, kind, plain_environment, tmp_path):
+    given = tmp_path / "trusted.pem"
+    {"missing": lambda _: None, "pipe": os.mkfifo, "empty": Path.touch}[kind](given)
+    plain_environment.setenv("SSL_CERT_FILE", str(given))
+    answer, received = asked(files, "https://127.0.0.1:{port}")
+    assert isinstance(answer, SettingsError)
+    assert "SSL_CERT_FILE" in answer.message
+    assert received == []
 
 
 @pytest.mark.parametrize("spelling", REFUSED)
