@@ -13,6 +13,7 @@ from pipeline.lake.user_query import Bounds
 from pipeline.night.confirm import confirmer
 from pipeline.notify.alert_rules import read_rules
 from pipeline.notify.alerts import tell_alerts
+from pipeline.process.signals import stoppable
 from pipeline.report import reports_page, written_case_pages
 from pipeline.settings import read_settings
 
@@ -26,7 +27,7 @@ def send(*, is_rehearsal: bool) -> None:
             hint="Set it to your rule file. flows/README.md, under Alerts, shows how to write one.",
         )
     rules, lake = read_rules(settings.alerts), Lake(settings.lake)
-    with lake.writing("alerts"):
+    with stoppable("What was sent is recorded; the rest stays queued.", "nightaudit alerts"), lake.writing("alerts"):
         results = tell_alerts(
             lake,
             rules,

@@ -13,6 +13,7 @@ from pipeline.cli.terminal import Terminal, write_json_lines
 from pipeline.lake import Lake
 from pipeline.lake.inventory import Stock, inventory
 from pipeline.night.care import Care, plan_care, take_care
+from pipeline.process.signals import stoppable
 from pipeline.settings import read_settings
 
 _NIGHTS_SHOWN = 60
@@ -24,7 +25,7 @@ def show_lake(form: str, *, is_applied: bool, is_growth: bool) -> None:
     lake = Lake(settings.lake)
     lake.refuse_missing()
     if is_applied:
-        with lake.writing("lake maintenance"):
+        with stoppable("No night was lost.", "nightaudit lake --apply"), lake.writing("lake maintenance"):
             care = take_care(settings, lake)
     else:
         care = plan_care(settings, lake)

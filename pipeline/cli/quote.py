@@ -12,6 +12,7 @@ from pipeline.cli.terminal import Terminal, listing
 from pipeline.lake import Lake
 from pipeline.night.quotes import QuoteSummary, all_summaries, quote
 from pipeline.night.summary import SIMULATED
+from pipeline.process.signals import stoppable
 from pipeline.quote.outcomes import QuoteOutcome
 from pipeline.quote.sample import Sample
 from pipeline.settings import read_settings
@@ -23,7 +24,11 @@ def ask(size: int, markets: Sequence[str], property_ids: Sequence[int], seed: in
     sample = Sample(size, tuple(markets), tuple(property_ids), seed)
     lake = Lake(settings.lake)
     console = Terminal()
-    with lake.writing("a quote check"), console.status("Requesting quotes …") as status:
+    with (
+        stoppable("Every quote that was sent is in the ledger.", "nightaudit quote"),
+        lake.writing("a quote check"),
+        console.status("Requesting quotes …") as status,
+    ):
 
         def watch(asked: int) -> None:
             status.update(f"Requesting quotes … {asked} of at most {size}")

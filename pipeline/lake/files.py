@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -19,6 +21,9 @@ from pipeline.lake.checksums import lake_of, note_gone, note_there, record, sum_
 PASSING = frozenset({".lock", ".lock.note", ".spill"})
 # Names of files that the object store is writing.
 _UNDER_CONSTRUCTION = re.compile(r".*#[0-9]+")
+
+# So long a file under construction that nothing writes to may still belong to a process.
+_GRACE_SECONDS = 3600
 
 # Files written or removed in this task; None: they are not collected.
 _touched: ContextVar[set[Path] | None] = ContextVar("touched", default=None)
@@ -51,6 +56,23 @@ def is_finished(name: str) -> bool:
 def beside(place: Path) -> Path:
     """Return a unique name in the same folder for a file under construction."""
     return place.with_name(f".{place.stem}-{secrets.token_hex(4)}{place.suffix}")
+
+
+def remove_left_over(place: Path) -> None:
+    """Remove what killed processes have left of `place` under construction: files and folders of DuckDB's with it.
+
+    Whatever was written to within the last hour stays: another process may be at work on it.
+    """
+    name = re.compile(rf"\.{re.escape(place.stem)}-([0-9a-f]{{8}})(?:\.spill|{re.escape(place.suffix)}(?:\.\w+)?)")
+    found: dict[str, list[Path]] = {}
+    for each in place.parent.iterdir():
+        if of := name.fullmatch(each.name):
+            found.setdefault(of[1], []).append(each)
+    for parts in found.values():
+        with suppress(FileNotFoundError):
+            if max(each.stat().st_mtime for each in parts) < time.time() - _GRACE_SECONDS:
+                for each in parts:
+                    shutil.rmtree(each) if each.is_dir() else each.unlink()
 
 
 def put_in_place(built: Path, place: Path, root: Path | None = None) -> None:

@@ -1,7 +1,7 @@
 """The outbox: messages are sent one by one, and each is recorded once it has arrived.
 
 Each message is recorded in the lake by receiver and way after it was sent: one that did not arrive is sent the next
-time, and none twice. A message whose sending was interrupted may be sent again.
+time, and none twice. A stop signal waits for the message in hand; one that was cut off by a kill may be sent again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.records import read_record
 from pipeline.notify.ways import NotDelivered, Tell
+from pipeline.process.signals import finished_first
 
 T = TypeVar("T")
 
@@ -51,9 +52,10 @@ class Outbox(Generic[T]):
         """Send messages by one way, in order; return why one did not arrive, or None."""
         try:
             for message in messages:
-                tell(message.subject, message.text)
-                message.remember()
-                self.save()
+                with finished_first():
+                    tell(message.subject, message.text)
+                    message.remember()
+                    self.save()
         except InputError as error:
             return error.message.removesuffix(".")
         except NotDelivered as error:

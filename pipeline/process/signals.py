@@ -55,6 +55,41 @@ def handlers_kept() -> Iterator[None]:
 
 
 @contextmanager
+def finished_first() -> Iterator[None]:
+    """Finish what is within before a stop signal takes effect; a second one takes effect at once.
+
+    For a message and a reservation, which cannot be taken back, together with the record of it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    # An ignored signal stays ignored; None is a handler that Python does not know.
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    held = {number: handler for number, handler in before.items() if handler not in {None, signal.SIG_IGN}}
+    heard: list[int] = []
+
+    def hear(number: int, _: object) -> None:
+        heard.append(number)
+        if len(heard) > 1:
+            heard.clear()
+            signal.signal(number, held[signal.Signals(number)])
+            signal.raise_signal(number)
+        # Not by way of a buffer, which the signal may have interrupted.
+        os.write(2, b"Stopping once what was begun is finished; press Ctrl-C again to stop at once.\n")
+
+    with handlers_kept():
+        for number in held:
+            signal.signal(number, hear)
+        try:
+            yield
+        finally:
+            for number, handler in held.items():
+                signal.signal(number, handler)
+            if heard:
+                signal.raise_signal(heard[0])
+
+
+@contextmanager
 def said_to_the_end() -> Iterator[None]:
     """Keep a second Ctrl-C from cutting off the message about the first one."""
     with handlers_kept():

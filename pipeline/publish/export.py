@@ -17,6 +17,7 @@ import duckdb
 from pipeline.domain.errors import InputError, LakeFull, first_line
 from pipeline.lake import beside, sync
 from pipeline.lake.database import failed_query, has_moved, open_published, quoted
+from pipeline.lake.files import remove_left_over
 from pipeline.publish.catalogue import describe
 from pipeline.publish.last_published import is_readable
 from pipeline.publish.state import attach, write_macros, write_view_macros
@@ -62,6 +63,7 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
             kept="Nothing was written.",
             hint="Create it, or name a file in another folder.",
         )
+    remove_left_over(target.absolute())
     built = beside(target.absolute())
     spill = built.with_suffix(".spill")
     try:

@@ -18,13 +18,15 @@ from typing import Protocol
 from pipeline.domain.errors import CorruptObject, InputError, LakeError
 from pipeline.lake import Lake, beside, put_in_place, write_in_place
 from pipeline.lake.checksums import Recorded, Sum, sum_of_file
-from pipeline.lake.files import noted_as_gone
+from pipeline.lake.files import noted_as_gone, remove_left_over
 from pipeline.lake.published_paths import PUBLISHED, paths_read_by, read_from_here
 from pipeline.lake.s3.commit_log import CommitLog
 from pipeline.lake.s3.object_store import Store
 
 # Marks a folder as pulled and says from where; other folders are never written to.
 _NOTE = "pulled.json"
+# Marks the folder as a lake, so that the commands find the published file.
+_MARK = "lake.json"
 
 
 class Source(Protocol):
@@ -116,10 +118,16 @@ def pull(source: Source, folder: Path) -> Pulled:
     folder = folder.absolute()
     _refuse_other(source, folder)
     file = folder / PUBLISHED
+    if not source.sizes(PUBLISHED):
+        raise _not_published(source)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        # First the note: a folder that a killed pull has left must be one that the next pull may fill.
+        write_in_place(folder / _NOTE, json.dumps({"from": source.name}).encode(), folder)
+        file.parent.mkdir(exist_ok=True)
     except OSError as error:
         raise _no_folder(folder, error) from None
+    for place in (file, folder / _NOTE, folder / _MARK):
+        remove_left_over(place)
     before = paths_read_by(file) if file.exists() else set()
     arrived = beside(file)
     try:
@@ -127,10 +135,10 @@ def pull(source: Source, folder: Path) -> Pulled:
             # If a night is published meanwhile, its file replaces the source's; this copy stays complete.
             source.fetch(PUBLISHED, arrived)
         except FileNotFoundError:
-            raise InputError(
-                f"Nothing is published in {source.name}.", hint="Run a night there: nightaudit nightly"
-            ) from None
-        _write_note(source, folder)
+            raise _not_published(source) from None
+        mark = beside(folder / _MARK)
+        source.fetch(_MARK, mark)
+        put_in_place(mark, folder / _MARK, folder)
         wanted = {
             path: size for pattern in sorted(paths_read_by(arrived)) for path, size in source.sizes(pattern).items()
         }
@@ -162,7 +170,8 @@ def pulled_from(folder: Path) -> str | None:
 def _refuse_other(source: Source, folder: Path) -> None:
     """Raise InputError if a folder holds something that was not pulled from this source."""
     try:
-        if not folder.exists() or not any(folder.iterdir()):
+        # A pull that was killed at once has left no more than its note under construction.
+        if not folder.exists() or all(fnmatchcase(each.name, f".{Path(_NOTE).stem}-*") for each in folder.iterdir()):
             return
     except OSError as error:
         raise _no_folder(folder, error) from None
@@ -189,12 +198,8 @@ def _no_folder(folder: Path, error: OSError) -> InputError:
     )
 
 
-def _write_note(source: Source, folder: Path) -> None:
-    # lake.json marks the folder as a lake, so that the commands find the published file.
-    write_in_place(folder / _NOTE, json.dumps({"from": source.name}).encode(), folder)
-    marks = beside(folder / "lake.json")
-    source.fetch("lake.json", marks)
-    put_in_place(marks, folder / "lake.json", folder)
+def _not_published(source: Source) -> InputError:
+    return InputError(f"Nothing is published in {source.name}.", hint="Run a night there: nightaudit nightly")
 
 
 def _fetch(source: Source, path: str, place: Path) -> None:

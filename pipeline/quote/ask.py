@@ -9,6 +9,7 @@ from datetime import date, datetime
 from pipeline.domain.errors import LakeError, NightauditError, SupplierDown
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
+from pipeline.process.signals import finished_first
 from pipeline.quote import ledger
 from pipeline.quote.ledger import Intent, QuoteAnswer
 from pipeline.quote.read_answer import reservation_id_of
@@ -55,18 +56,20 @@ async def ask_quotes(
             today=asking.today,
             send_rate_type=asking.send_rate_type,
         ).to_wire()
-        if not ledger.intend(lake, run_id, Intent(quote_no, now(), offer, request.decode())):
-            continue
-        asked += 1
-        try:
-            answer = await ask(Operation.QUOTE, request, attempts=1)
-        except NightauditError as error:
-            # Refused before it could make a reservation, or never sent.
-            at = now()
-            not_sent = QuoteAnswer(None, "", b"", at, at, type(error).__name__, error.message, None)
-            ledger.answered(lake, run_id, quote_no, not_sent)
-            raise
-        _write_down(lake, run_id, quote_no, answer, asking.max_body_bytes)
+        # Without its answer, the reservation that it makes would be unknown.
+        with finished_first():
+            if not ledger.intend(lake, run_id, Intent(quote_no, now(), offer, request.decode())):
+                continue
+            asked += 1
+            try:
+                answer = await ask(Operation.QUOTE, request, attempts=1)
+            except NightauditError as error:
+                # Refused before it could make a reservation, or never sent.
+                at = now()
+                not_sent = QuoteAnswer(None, "", b"", at, at, type(error).__name__, error.message, None)
+                ledger.answered(lake, run_id, quote_no, not_sent)
+                raise
+            _write_down(lake, run_id, quote_no, answer, asking.max_body_bytes)
         watch(asked)
         unanswered = unanswered + 1 if answer.failure is not None else 0
         if unanswered >= GIVE_UP_AFTER:

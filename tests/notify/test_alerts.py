@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shutil
+import signal
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from nights import sweep_id
 
-from pipeline.domain.errors import InputError
+from pipeline.domain.errors import InputError, SweepStopped
 from pipeline.lake import Lake
 from pipeline.notify import ways
 from pipeline.notify.alert_rules import AlertRules, Rule
 from pipeline.notify.alerts import confirmed, tell_alerts
+from pipeline.process.signals import stoppable
 
 WHERE = "reports/index.html"
 
@@ -92,6 +96,31 @@ def test_an_unreached_receiver_gets_the_message_next_time_and_the_others_not_twi
             tell_alerts(lake, rules(who=("one", "two")), WHERE)
             assert len(got_later) == 1
         assert len(got) == 1
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_stop_waits_for_the_message_in_hand_which_is_not_sent_again(lake, monkeypatch, capfd, times):
+    """A second signal stops at once: whether the message arrived is then unknown."""
+    with receiver(delay=0.5) as (address, got):
+
+        def stop():
+            while not got:
+                time.sleep(0.01)
+            for _ in range(times):
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(0.1)
+
+        monkeypatch.setenv("ADDRESS_ONE", address)
+        threading.Thread(target=stop).start()
+        began = time.monotonic()
+        with pytest.raises(SweepStopped), stoppable("kept", "next"):
+            tell_alerts(lake, rules(), WHERE)
+        if times == 1:
+            tell_alerts(lake, rules(), WHERE)
+        assert len(got) == 1
+        assert time.monotonic() - began < 60
+        assert lake.local("alerts/told.json").exists() == (times == 1)
+    assert "press Ctrl-C again to stop at once" in capfd.readouterr().err
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from datetime import timedelta
 
@@ -46,6 +47,18 @@ def home(once_a_run):
 @pytest.fixture
 def lake(home):
     return Lake(str(home / "lake"))
+
+
+def test_what_a_killed_export_has_left_is_removed_once_no_process_can_be_at_work_on_it(lake, tmp_path):
+    left = {tmp_path / f".a*b-0123456{n}{end}" for n in range(2) for end in (".duckdb", ".duckdb.wal", ".spill")}
+    others = {tmp_path / name for name in (".a-01234567.duckdb", ".axb-01234567.duckdb", "a*b-01234567.duckdb")}
+    for place in left | others:
+        place.mkdir() if place.suffix == ".spill" else place.touch()
+        os.utime(place, (0, 0))
+    (tmp_path / ".a*b-01234561.duckdb.wal").touch()
+    export(lake.published_file, tmp_path / "a*b.duckdb", Selection())
+    kept = {place for place in left if "61." in place.name}
+    assert set(tmp_path.iterdir()) - {tmp_path / "a*b.duckdb", lake.root} == others | kept
 
 
 def relations(session):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from datetime import timedelta
 
 import duckdb
@@ -125,6 +129,33 @@ def test_an_interrupted_pull_keeps_earlier_files_and_can_be_continued(home, tmp_
     made = pull(LakeFolder(lake), laptop)
     assert made.kept > 0
     assert contents(made.file) == contents(lake.published_file)
+
+
+@pytest.mark.parametrize("kills_at", range(3))
+def test_a_first_pull_that_was_killed_can_be_repeated_and_leaves_nothing_under_construction(lake, tmp_path, kills_at):
+    """Killed as its note, the mark of the lake with the published file fetched, and the first of the others is put."""
+    laptop = tmp_path / "laptop"
+    program = f"""
+import os, pipeline.lake.files as files, pipeline.publish.pull as pull
+from pathlib import Path
+from pipeline.lake import Lake
+put, names = files.put_in_place, []
+def killed(built, place, root=None):
+    names.append(place.name)
+    if len(names) > {kills_at}:
+        os.kill(os.getpid(), 9)
+    put(built, place, root)
+files.put_in_place = pull.put_in_place = killed
+pull.pull(pull.LakeFolder(Lake({str(lake.root)!r})), Path({str(laptop)!r}))
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -signal.SIGKILL
+    left = [place for place in laptop.rglob(".*") if place.is_file()]
+    assert left
+    for place in left:
+        os.utime(place, (0, 0))
+    made = pull(LakeFolder(lake), laptop)
+    assert contents(made.file) == contents(lake.published_file)
+    assert [place for place in laptop.rglob(".*") if place.is_file()] == []
 
 
 def test_a_file_that_is_damaged_on_its_way_is_refused(lake, tmp_path):

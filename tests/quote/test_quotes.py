@@ -17,7 +17,7 @@ from decimal import Decimal
 import pytest
 from silent_supplier import SilentSupplier
 
-from pipeline.domain.errors import CallsUsedUp, LakeFull, NothingSent, SupplierDown, TokenRefused
+from pipeline.domain.errors import CallsUsedUp, LakeFull, NothingSent, SupplierDown, SweepStopped, TokenRefused
 from pipeline.domain.tables import OFFER, QUOTE_OFFER, QUOTE_TABLES, TABLES
 from pipeline.inputs import load as inputs
 from pipeline.lake.database import query_published
@@ -25,6 +25,7 @@ from pipeline.night.night import Night
 from pipeline.night.quotes import all_summaries, quote
 from pipeline.night.rebuild import rebuild
 from pipeline.night.steps import collect, start
+from pipeline.process.signals import stoppable
 from pipeline.publish import publish
 from pipeline.quote import ledger
 from pipeline.quote.ask import Asking, ask_quotes
@@ -384,6 +385,25 @@ def test_a_kill_between_call_and_answer_shows_as_unknown_and_is_not_asked_again(
     found = rows(quotable, "outcome, is_reservation_possible, product_id, quoted_at")
     assert found[0] == ("unknown", True, sent["roomStays"][0]["productId"], None)
     assert sent["roomStays"][0]["productId"] not in [row[2] for row in found[1:]]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_waits_for_the_answer_to_a_quote_and_the_next_is_not_sent(quotable, number):
+    offers = choose(quotable.lake.published_file, Sample(3), utc_now().date())
+    sent = []
+
+    async def stopped_meanwhile(_, request, **__):
+        sent.append(request)
+        os.kill(os.getpid(), number)
+        await asyncio.sleep(0.2)
+        return _answer(b'{"reservationId": 77, "property": {}}')
+
+    rules = Asking(5, utc_now().date(), True, LIMIT)
+    with pytest.raises(SweepStopped) as stopped, stoppable("kept", "next"):
+        asyncio.run(ask_quotes(quotable.lake, "run", offers, stopped_meanwhile, rules, now=utc_now))
+    assert stopped.value.exit_code == 128 + number
+    (entry,) = ledger.entries(quotable.lake, "run")
+    assert (len(sent), entry.answer.reservation_id) == (1, 77)
 
 
 def test_a_recorded_intent_is_not_sent_again_whichever_process_recorded_it(quotable):
