@@ -14,7 +14,8 @@ from pipeline.publish.pull import LakeFolder, LakeInStore, pull
 
 def pull_lake(lake: str, folder: Path) -> None:
     """Pull from a lake into a folder, and say what was copied."""
-    source = LakeInStore(lake) if lake.startswith("s3://") else LakeFolder(Lake(lake))
+    # Any other address than s3:// is refused there; it is not printed, as it may carry keys.
+    source = LakeInStore(lake) if "://" in lake else LakeFolder(Lake(lake))
     with stoppable("What was pulled earlier is unchanged.", f"nightaudit pull {lake} {folder}"):
         pulled = pull(source, folder)
     text = Text(f"Copied {pulled.copied:,} files ({pulled.copied_bytes:,} bytes), kept {pulled.kept:,}, ")

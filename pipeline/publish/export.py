@@ -14,9 +14,9 @@ from pathlib import Path
 
 import duckdb
 
-from pipeline.domain.errors import InputError, LakeFull, first_line
+from pipeline.domain.errors import CorruptObject, InputError, LakeFull, first_line
 from pipeline.lake import beside, sync
-from pipeline.lake.database import failed_query, has_moved, open_published, quoted
+from pipeline.lake.database import damaged, has_moved, open_published, quoted
 from pipeline.lake.files import remove_left_over
 from pipeline.publish.catalogue import describe
 from pipeline.publish.last_published import is_readable
@@ -75,10 +75,18 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
             made = _export(session, built, selection)
         sync(built)
         _take_name(built, target)
-    except (duckdb.IOException, duckdb.TransactionException) as error:
+    except duckdb.Error as error:
         # The files of a lake that was copied, not moved, can still be read where they were.
-        if has_moved(published) and not is_readable(published):
-            raise failed_query(published, error) from None
+        if not is_readable(published):
+            if has_moved(published):
+                raise damaged(published, str(error)) from None
+            raise CorruptObject(
+                f"The published file, or a file that it reads, is damaged: {first_line(error)}",
+                kept="Nothing was written.",
+                hint="See what is damaged and how to repair it: nightaudit verify --deep",
+            ) from None
+        if not isinstance(error, duckdb.IOException | duckdb.TransactionException):
+            raise
         raise LakeFull(
             f"{target} could not be written: {first_line(error)}",
             kept="Nothing was written, and the published file is unchanged.",

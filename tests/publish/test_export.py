@@ -12,9 +12,10 @@ from nights import FIRST_DAY, load_night, started_at
 from typer.testing import CliRunner
 
 from pipeline.cli.commands import app
-from pipeline.domain.errors import InputError, LakeFull
+from pipeline.domain.errors import CorruptObject, InputError, LakeFull
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
+from pipeline.lake.published_paths import paths_read_by, read_from_here
 from pipeline.publish import publish
 from pipeline.publish.export import Selection, export
 
@@ -160,6 +161,23 @@ def test_what_cannot_be_exported_is_refused_and_a_file_that_is_there_stays(lake,
         export(tmp_path / "nothing.duckdb", tmp_path / "x.duckdb", Selection())
     assert there.read_text() == "mine"
     assert [place.name for place in tmp_path.iterdir()] == ["there.duckdb"]
+
+
+@pytest.mark.parametrize("harm", ["cut", "gone"])
+def test_a_damaged_file_of_the_lake_is_reported_as_such_and_not_as_a_full_disk(lake, tmp_path, harm):
+    shutil.copytree(lake.root, tmp_path / "lake")
+    copy = Lake(str(tmp_path / "lake"))
+    read_from_here(copy.published_file, copy.root)
+    read = (place for path in paths_read_by(copy.published_file) for place in copy.root.glob(path))
+    place = next(place for place in read if place.name.startswith("cell-"))
+    if harm == "gone":
+        place.unlink()
+    else:
+        place.write_bytes(place.read_bytes()[:-1])
+    with pytest.raises(CorruptObject, match="is damaged") as refused:
+        export(copy.published_file, tmp_path / "all.duckdb", Selection())
+    assert "nightaudit verify --deep" in refused.value.hint
+    assert [place.name for place in tmp_path.iterdir()] == ["lake"]
 
 
 @pytest.mark.parametrize("error", [duckdb.IOException, duckdb.TransactionException])
