@@ -45,6 +45,12 @@ class Deviation:
     detail: str
 
 
+# Different ones of an answer or a segment. A supplier changes its document in dozens of places; one answer can name
+# millions.
+MOST_DEVIATIONS = 10_000
+MORE_DEVIATIONS = Deviation("$", "new_value", f"more than {MOST_DEVIATIONS:,} deviations")
+
+
 class Unfit(ValueError):
     """A value that no lenient reading makes fit."""
 
@@ -65,7 +71,19 @@ class PartReader:
 
     def __init__(self) -> None:
         self.noted: list[Deviation] = []
+        self._known: dict[tuple[str, str, str], Deviation] = {}
         self.unread: list[tuple[str, str, Any]] = []
+
+    def note(self, path: str, kind: str, detail: str) -> None:
+        """Note a deviation. One that a million parts have is held once, and so are further ones beyond the limit."""
+        what = path, kind, detail
+        found = self._known.get(what)
+        if found is None:
+            if len(self._known) >= MOST_DEVIATIONS:
+                self.noted.append(MORE_DEVIATIONS)
+                return
+            found = self._known[what] = Deviation(*what)
+        self.noted.append(found)
 
     def struct(self, value: Any, kind: type[S], path: str) -> S:
         """Return an object with its nested objects; those that stay JSON are encoded again."""
@@ -106,7 +124,7 @@ class PartReader:
                     if name in own_cost:
                         self.unread.append((name, str(error), given))
                     elif name in _WORDS.get(kind, ()) and name not in repeated:
-                        self.noted.append(Deviation(f"{path}.{name}", "changed_type", kind_of(given)))
+                        self.note(f"{path}.{name}", "changed_type", kind_of(given))
                     else:
                         raise
         return plain
@@ -118,7 +136,7 @@ class PartReader:
                 return list(self._readable(self.items(value, path), known, f"{path}[]"))
             return self.scalar(value, known, path)
         except Unfit:
-            self.noted.append(Deviation(path, "changed_type", kind_of(value)))
+            self.note(path, "changed_type", kind_of(value))
             return None
 
     def _readable(self, items: list[Any], known: Field, path: str) -> Iterator[Any]:
@@ -129,7 +147,7 @@ class PartReader:
                 else:
                     yield known.struct(**self.object(item, known.struct, path))
             except Unfit:
-                self.noted.append(Deviation(path, "changed_type", kind_of(item)))
+                self.note(path, "changed_type", kind_of(item))
 
     def scalar(self, value: Any, known: Field, path: str) -> Any:
         """Return a plain value; a deviating spelling is noted."""
@@ -160,7 +178,7 @@ class PartReader:
                 read = msgspec.convert(value, known.type, strict=False)
             except msgspec.ValidationError as error:
                 raise Unfit(f"{path}: {error}") from None
-        self.noted.append(Deviation(path, "changed_type", kind_of(value)))
+        self.note(path, "changed_type", kind_of(value))
         return read
 
     def items(self, value: Any, path: str) -> list[Any]:
@@ -177,7 +195,7 @@ class PartReader:
             if name not in known:
                 shown = storable(name)
                 place = f"{path}.{shown}" if path else shown
-                self.noted.append(Deviation(place[:300], "unknown_field", kind_of(held)))
+                self.note(place[:300], "unknown_field", kind_of(held))
 
 
 _KINDS = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Container, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from pipeline.normalise.content import SegmentContent
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.offer_tables import JoinedOffers, offer_table, penalty_table, promotion_table
 from pipeline.normalise.offers import Offers
+from pipeline.normalise.parts import MORE_DEVIATIONS, MOST_DEVIATIONS
 from pipeline.normalise.read_answer import Reading
 from pipeline.normalise.refusals import is_nameless
 from pipeline.normalise.request import Asked
@@ -29,10 +30,6 @@ _PRODUCT_PATHS = {
     Operation.MULTI: "properties[].roomStays[].products[]",
     Operation.SINGLE: "property.roomStays[].products[]",
 }
-
-# Kinds of drift in one segment. A supplier's document changes in dozens of places; one answer can name millions.
-_MOST_DRIFT = 10_000
-_MORE_DRIFT = ("$", "new_value", f"more than {_MOST_DRIFT:,} deviations")
 
 
 class SegmentRows:
@@ -166,8 +163,8 @@ class SegmentRows:
         )
 
     def _note(self, what: tuple[str, str, str], address: str, occurrences: int = 1) -> None:
-        if len(self._drift) >= _MOST_DRIFT and what not in self._drift:
-            what = _MORE_DRIFT
+        if len(self._drift) >= MOST_DEVIATIONS and what not in self._drift:
+            what = astuple(MORE_DEVIATIONS)
         self._drift[what] += occurrences
         self._drift_example.setdefault(what, address)
 

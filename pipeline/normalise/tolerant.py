@@ -156,14 +156,14 @@ class _Reader:
             return ()
         self.found.has_errors = errors != []
         if not isinstance(errors, list):
-            self._parts.noted.append(Deviation("errors", "changed_type", kind_of(errors)))
+            self._parts.note("errors", "changed_type", kind_of(errors))
             errors = [errors]
         codes = []
         for item in errors:
             try:
                 fields = self._parts.object(item, wire.ErrorItem, "errors[]")
             except Unfit:
-                self._parts.noted.append(Deviation("errors[]", "changed_type", kind_of(item)))
+                self._parts.note("errors[]", "changed_type", kind_of(item))
                 continue
             code = fields.get("code", fields.get("error_code"))
             if code is not None:
@@ -198,7 +198,7 @@ class _Reader:
                 self.found.unreadable |= self._asked
             return
         if property_id in self._seen:
-            self._parts.noted.append(Deviation(f"{path}.propertyId", "duplicate", "property"))
+            self._parts.note(f"{path}.propertyId", "duplicate", "property")
         self._seen.add(property_id)
         self._is_listing |= tells_of_a_property(value)
         kept: list[Any] = [
