@@ -2,8 +2,8 @@
 
 The document bounds the properties of a search (100), its rooms (9) and the boards (28), but neither room types nor
 policies, so the limit of bytes decides; an answer beyond it is requested again in halves. No other limit (of objects,
-items, unreadable parts, penalties of an offer, deviations) may refuse what fits into it. (Only six or more short
-promotions in every offer would reach the limit of objects first, at 63 MB; that search is requested again in halves, too.)
+items, unreadable parts, penalties of an offer, deviations) may refuse what fits into it. (Six or more short
+promotions in every offer would reach the limit of objects first, at 63 MB, and are requested again in halves, too.)
 """
 
 from __future__ import annotations
