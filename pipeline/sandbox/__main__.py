@@ -36,9 +36,9 @@ def _day(text: str) -> date:
 
 def _read_faults(text: str) -> Faults:
     try:
-        if text.startswith("@") and not Path(text[1:]).is_file():
+        if text.startswith("@") and Path(text[1:]).exists() and not Path(text[1:]).is_file():
             # A pipe without a writer would be waited for.
-            raise typer.BadParameter(f"{text[1:]} is no file")
+            raise typer.BadParameter(f"{text[1:]} cannot be read: it is not a file")
         return read_faults(Path(text[1:]).read_bytes() if text.startswith("@") else text.encode())
     except OSError as error:
         raise typer.BadParameter(f"{text[1:]} cannot be read: {error.strerror}") from None
