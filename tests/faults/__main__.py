@@ -1,4 +1,4 @@
-"""`make test-faults`, or `PYTHONPATH=tests python -m faults [PART …] [--tries N] [--seed N] [--jobs N]`.
+"""`make test-faults`, or `PYTHONPATH=tests python -m faults [PART …]` with `--tries`, `--seed`, `--jobs` or `--steps`.
 
 Prints a line for each try as it ends, then the results of each fault, and ends with 1 if anything was lost, doubled or
 left broken. Stopped (Ctrl-C), it prints the table of what was done. A run of all parts with all tries is kept as the
@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from faults.lab import Lab
+from faults.lab import STEPS, Lab
 from faults.parts import TRIES, Counted, Try
 from faults.tally import Tally
 
@@ -117,6 +117,7 @@ def main() -> int:
     asked.add_argument("--tries", type=int, default=TRIES, help="kills in all; fewer make other parts smaller, too")
     asked.add_argument("--seed", type=int, default=1, help="another seed kills at other instants")
     asked.add_argument("--jobs", type=int, default=2, help="lakes side by side")
+    asked.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS, help="hit these steps only")
     given = asked.parse_args()
     if unknown := set(given.parts) - set(PARTS):
         asked.error(f"no such part: {', '.join(sorted(unknown))}")
@@ -126,7 +127,8 @@ def main() -> int:
     done: dict[int, Tally] = {}
 
     def chosen(counted: Counted) -> Mapping[int, Try]:
-        tries = list(enumerate(one for part in parts for one in part.tries(given.tries, chance, counted)))
+        hit = {step: counted[step] for step in given.steps}
+        tries = list(enumerate(one for part in parts for one in part.tries(given.tries, chance, hit)))
         # So that a suite which is stopped has tried something of each fault.
         chance.shuffle(tries)
         planned.update(tries)
@@ -142,7 +144,7 @@ def main() -> int:
     ended = f"{len(done)} of {len(planned)} tries in {time.monotonic() - began:.0f} s, seed {given.seed}"
     sys.stdout.write(f"{written}\n\n{ended}{'' if is_whole else '; stopped'}\n")
     is_good = all(each.is_good for each in tallies)
-    if is_good and is_whole and not given.parts and given.tries == TRIES:
+    if is_good and is_whole and not given.parts and given.tries == TRIES and set(given.steps) == set(STEPS):
         readme = _HERE / "README.md"
         before, _, rest = readme.read_text(encoding="utf-8").partition(_BEGIN)
         readme.write_text(f"{before}{_BEGIN}\n\n{written}\n\n{_END}{rest.partition(_END)[2]}", encoding="utf-8")

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from faults.rows import Held, held
 from faults.warm import Command, Ended
 
+from pipeline.sample.generate import FOLDER
 from pipeline.sandbox.server.launch import SandboxProcess
 
 SEED = 1
@@ -46,8 +47,9 @@ batch = 1
 """
 # 2 markets x 2 days x (12 multi + 2 single); of a night.
 SEARCHES = 56
-# Each continues from the one before it, except a rebuild, which continues from a report as `lake` does.
-STEPS = ("sweep", "audit", "publish", "report", "lake", "rebuild")
+_OF_A_NIGHT = ("sweep", "audit", "publish", "report", "lake")
+# Each continues from the one before it, except a rebuild and a load, which continue from a report as `lake` does.
+STEPS = (*_OF_A_NIGHT, "rebuild", "load")
 _AFTER = {
     "sweep": "before",
     "audit": "sweep",
@@ -55,8 +57,9 @@ _AFTER = {
     "report": "publish",
     "lake": "report",
     "rebuild": "report",
+    "load": "report",
 }
-ARGV = {"lake": ("lake", "--apply")}
+ARGV = {"lake": ("lake", "--apply"), "load": ("load", "rates", str(FOLDER / "eurofxref-hist.csv"))}
 # Files that say who is writing, or hold what a session spills: no part of what a lake holds.
 _PASSING = (".lock", ".lock.note", ".spill")
 
@@ -100,7 +103,7 @@ class Lab:
 
     def _make_nights(self) -> None:
         """Make two nights, and keep the lake as it is before and after each step of the second."""
-        for step in STEPS[:-1]:
+        for step in _OF_A_NIGHT:
             self.must(*self.argv(step))
         self.turn_to(1)
         self._keep("before")

@@ -1,4 +1,4 @@
-"""What a lake holds, as rows that can be counted: relations, Delta tables, raw answers, pages."""
+"""What a lake holds, as rows that can be counted: relations, Delta tables, raw answers, loaded files, pages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def held(lake: Path, like: tuple[Path, Held] | None = None) -> Held:
         rows = {name: count for name, count in like[1].rows.items() if name.partition(".")[0] in _SCHEMAS}
     else:
         rows = _relations(lake / "published" / "nightaudit.duckdb")
-    return Held(rows | _tables(lake) | {f"{folder} files": _files(lake, folder) for folder in ("raw", "reports")})
+    return Held(
+        rows | _tables(lake) | {f"{folder} files": _files(lake, folder) for folder in ("raw", "inputs", "reports")}
+    )
 
 
 def _relations(file: Path) -> dict[str, Counter[object]]:

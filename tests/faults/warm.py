@@ -93,6 +93,7 @@ def _import_all() -> None:
     import pipeline.cli.audit
     import pipeline.cli.commands
     import pipeline.cli.lake
+    import pipeline.cli.load
     import pipeline.cli.nightly
     import pipeline.cli.publish
     import pipeline.cli.rebuild

@@ -22,7 +22,8 @@ _CHANGES = {
 
 def tries(_: int, __: random.Random, ___: Counted) -> Iterator[Try]:
     """Yield each step with each clock, then the nights of spring and autumn."""
-    for step in STEPS:
+    # A file that is loaded is recorded with the clock's time, so with another clock the lake differs rightly.
+    for step in (each for each in STEPS if each != "load"):
         for name, back in _BACK.items():
             yield _set_back(step, name, back)
     for season in _CHANGES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from faults.lab import STEPS, Lab
+from faults.lab import Lab
 from faults.parts import TRIES, Counted, Try
 from faults.parts.kills import evenly
 from faults.tally import Tally, disturb
@@ -16,9 +16,9 @@ def tries(count: int, _: random.Random, counted: Counted) -> Iterator[Try]:
 
     Files are known by their names, because threads finish in a different order each time.
     """
-    for step in STEPS:
+    for step in counted:
         names = sorted(set(counted[step].names))
-        for number, name in enumerate(names if count >= TRIES else evenly(names, max(1, count // len(STEPS)))):
+        for number, name in enumerate(names if count >= TRIES else evenly(names, max(1, count // len(counted)))):
             yield _at(step, name, "kill before name" if number % 2 else "kill after name")
 
 

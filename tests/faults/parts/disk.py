@@ -5,17 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from faults.lab import STEPS, Lab
+from faults.lab import Lab
 from faults.parts import Counted, Try
 from faults.tally import Tally, disturb
 
 _LEVELS = 10
 
 
-def tries(count: int, _: random.Random, __: Counted) -> Iterator[Try]:
+def tries(count: int, _: random.Random, counted: Counted) -> Iterator[Try]:
     """Yield the levels of each step, then the steps on a read-only lake; fewer levels if there are fewer tries."""
-    levels = min(_LEVELS, max(1, count // len(STEPS)))
-    for step in STEPS:
+    levels = min(_LEVELS, max(1, count // len(counted)))
+    for step in counted:
         for level in range(levels):
             yield _full(step, level / levels)
         yield _read_only(step)

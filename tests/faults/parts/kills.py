@@ -6,19 +6,19 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from faults.lab import STEPS, Lab
+from faults.lab import Lab
 from faults.parts import Counted, Try
 from faults.tally import Tally, disturb
 
 # Of how many tries each step has how many; what writes more has more.
-_SHARES = {"sweep": 0.25, "audit": 0.1, "publish": 0.2, "report": 0.1, "lake": 0.2, "rebuild": 0.15}
+_SHARES = {"sweep": 0.25, "audit": 0.1, "publish": 0.2, "report": 0.1, "lake": 0.2, "rebuild": 0.1, "load": 0.05}
 _AT_RANDOM = 0.4
 Item = TypeVar("Item")
 
 
 def tries(count: int, chance: random.Random, counted: Counted) -> Iterator[Try]:
     """Yield the kills, `count` in all; without a C compiler there are no events, and all are at random instants."""
-    for step in STEPS:
+    for step in counted:
         kinds, of_step = counted[step].kinds, round(count * _SHARES[step])
         writes = [number for number, kind in enumerate(kinds, 1) if kind not in "rl"]
         chosen = evenly(writes, of_step - round(of_step * _AT_RANDOM))

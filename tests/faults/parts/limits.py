@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from faults.lab import STEPS, Lab
+from faults.lab import Lab
 from faults.parts import Counted, Try
 from faults.tally import Tally, disturb
 
@@ -18,9 +18,9 @@ _DESCRIPTORS = (12, 48)
 _ENOUGH_DESCRIPTORS = 256 + 32
 
 
-def tries(_: int, __: random.Random, ___: Counted) -> Iterator[Try]:
+def tries(_: int, __: random.Random, counted: Counted) -> Iterator[Try]:
     """Yield each limit of each step."""
-    for step in STEPS:
+    for step in counted:
         for memory in _MEMORY_MB:
             yield _memory(step, memory)
         for descriptors in _DESCRIPTORS:

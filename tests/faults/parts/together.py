@@ -33,13 +33,14 @@ _PAIRS = (
 )
 
 
-def tries(count: int, _: random.Random, __: Counted) -> Iterator[Try]:
+def tries(count: int, _: random.Random, counted: Counted) -> Iterator[Try]:
     """Yield two of each step, then the pairs, each a few times; fewer unless everything is wanted."""
     often = _OFTEN if count >= TRIES else 1
-    for step in STEPS:
+    for step in counted:
         for _again in range(often):
             yield _two(step)
-    for after, one, other in _PAIRS if count >= TRIES else _PAIRS[::3]:
+    pairs = [(after, one, other) for after, one, other in _PAIRS if one[0] in counted or one[0] not in STEPS]
+    for after, one, other in pairs if count >= TRIES else pairs[::3]:
         yield _pair(after, one, other, often)
 
 
