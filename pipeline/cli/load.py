@@ -10,7 +10,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.inputs.load import check as check_file
 from pipeline.inputs.load import load as load_file
 from pipeline.lake import Lake
-from pipeline.publish.refresh import refresh
+from pipeline.publish.refresh import is_behind, refresh
 from pipeline.settings import read_settings
 
 
@@ -28,9 +28,10 @@ def load(kind: str, file: Path, *, check: bool) -> None:
         check_file(lake, kind, file)
     with lake.writing("nightaudit load"):
         loaded = load_file(lake, kind, file, settings.clock())
-        is_shown = loaded.is_new and refresh(lake)
+        is_shown = (loaded.is_new or is_behind(lake)) and refresh(lake)
     if not loaded.is_new:
-        console.print(Text(f"{file.name} was already loaded; nothing changed."))
+        changed = "the published file now shows it" if is_shown else "nothing changed"
+        console.print(Text(f"{file.name} was already loaded; {changed}."))
         return
     console.print(Text(f"Loaded {_rows(loaded.rows)} of {file.name}.", style="green"))
     if not is_shown:

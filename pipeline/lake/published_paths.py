@@ -29,6 +29,13 @@ def paths_read_by(file: Path) -> set[str]:
     return {path.removeprefix(root) for path in paths}
 
 
+def places_read_by(file: Path) -> set[str]:
+    """Return the paths and patterns that the views of a published file read, as they are written there."""
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+        return {path for sql in _views(session).values() for path in paths_in(sql)}
+
+
 def _views(session: duckdb.DuckDBPyConnection) -> dict[str, str]:
     return dict(
         session.execute(

@@ -8,9 +8,12 @@ import shutil
 import duckdb
 
 from pipeline.domain.errors import CorruptObject, first_line
+from pipeline.domain.tables import SIDE_TABLES
 from pipeline.lake import Lake, put_in_place
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quoted
+from pipeline.lake.delta import committed_files
+from pipeline.lake.published_paths import places_read_by
 from pipeline.publish.catalogue import describe, write_views
 from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.state import write_macros
@@ -18,6 +21,17 @@ from pipeline.publish.state_files import files_of, write_state_views
 from pipeline.publish.summaries import sum_again, summed_with
 
 logger = logging.getLogger(__name__)
+
+
+def is_behind(lake: Lake) -> bool:
+    """Whether the published file lacks what users have loaded or requested: its update was stopped, or failed."""
+    if not lake.published_file.exists():
+        return False
+    try:
+        shown = places_read_by(lake.published_file)
+    except (OSError, duckdb.Error):
+        return True
+    return any(str(file) not in shown for table in SIDE_TABLES.values() for file in committed_files(lake, table))
 
 
 def refresh(lake: Lake) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 
 import pytest
 
+from pipeline.inputs.load import load
 from pipeline.sample.generate import FOLDER
 
 
@@ -34,6 +36,16 @@ def test_what_is_loaded_after_a_night_can_be_queried_at_once(run):
     assert run("load", "rates", FOLDER / "eurofxref-hist.csv")[1] == "Loaded 80 rows of eurofxref-hist.csv.\n"
     code, said = run("query", "SELECT count(DISTINCT currency) AS found FROM mart.fx_rate_on", "--format", "csv")
     assert (code, said.split()) == (0, ["found", "9"])
+
+
+def test_what_was_loaded_by_a_command_that_was_killed_then_is_shown_by_the_same_command(run, lake_of_a_night):
+    lake, file = lake_of_a_night, FOLDER / "eurofxref-hist.csv"
+    with lake.writing("a test"):
+        load(lake, "rates", file, datetime(2030, 1, 2, tzinfo=UTC))
+    assert run("load", "rates", file) == (0, f"{file.name} was already loaded; the published file now shows it.\n")
+    code, said = run("query", "SELECT count(DISTINCT currency) AS found FROM mart.fx_rate_on", "--format", "csv")
+    assert (code, said.split()) == (0, ["found", "9"])
+    assert run("load", "rates", file) == (0, f"{file.name} was already loaded; nothing changed.\n")
 
 
 def test_a_bad_file_ends_with_exit_code_2_and_its_rows(run, tmp_path):
