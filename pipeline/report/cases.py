@@ -32,10 +32,9 @@ def open_cases(reader: Reader) -> pl.DataFrame:
         .otherwise(pl.col("property_name"))
         .alias("property_name")
     )
-    page = pl.col("case_id").map_elements(reader.case_page, return_dtype=pl.String, skip_nulls=False).alias("case_page")
     has_page = pl.col("property_id").is_in(list(reader.property_pages))
     its_page = pl.when(has_page).then(pl.format(f"{PROPERTY_PAGES}/{{}}.html", "property_id")).alias("property_page")
-    return reader.cases.with_columns(said, whom, texts, page, its_page, _markets()).drop("amounts")
+    return reader.cases.with_columns(said, whom, texts, reader.case_page, its_page, _markets()).drop("amounts")
 
 
 def ended_cases(reader: Reader) -> pl.DataFrame:

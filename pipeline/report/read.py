@@ -130,9 +130,12 @@ class Reader:
         is_further = pl.int_range(pl.len()).over(problem) > 0
         return frozenset(self.cases.sort(is_further, maintain_order=True)["case_id"].head(CASE_PAGES))
 
-    def case_page(self, case_id: str | None) -> str | None:
-        """Return the page of a case, relative to the others; None: it has none."""
-        return f"{CASES}/{case_id}.html" if case_id in self.case_pages else None
+    @property
+    def case_page(self) -> pl.Expr:
+        """The page of `case_id`, relative to other pages; NULL: it has none."""
+        has_page = pl.col("case_id").is_in(list(self.case_pages))
+        # A function given to polars would be kept, with this session, for as long as the process lives.
+        return pl.when(has_page).then(pl.format(f"{CASES}/{{}}.html", "case_id")).alias("case_page")
 
     @cached_property
     def property_pages(self) -> tuple[int, ...]:
@@ -174,8 +177,7 @@ class Reader:
             cases = known.filter(is_it).select(*on, "of")
             found = found.join(cases, on=on, how="left", nulls_equal=True, maintain_order="left")
             found = found.with_columns(pl.coalesce("case_id", "of").alias("case_id")).drop("of")
-        page = pl.col("case_id").map_elements(self.case_page, return_dtype=pl.String).alias("case_page")
-        return found.drop(*keys).with_columns(page)
+        return found.drop(*keys).with_columns(self.case_page)
 
     def whole(self, relation: str) -> None:
         """Note that a section reads a relation unfiltered."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import re
@@ -45,6 +46,16 @@ def folder(lake, number):
 
 def rows(file):
     return list(csv.DictReader(file.read_text().splitlines()))
+
+
+def test_nothing_that_a_report_read_is_kept_once_it_is_written(two_nights):
+    def readers():
+        gc.collect()
+        return {id(each) for each in gc.get_objects() if isinstance(each, Reader)}
+
+    before = readers()
+    write_reports(two_nights)
+    assert readers() <= before
 
 
 def test_every_report_is_a_page_that_asks_the_network_for_nothing(two_nights):
