@@ -182,7 +182,7 @@ class Settings(BaseSettings):
     scopes: str = "read_rooms"
     """Scopes to request, separated by spaces. Quotes also need `write_rooms`."""
 
-    requests_per_second: Annotated[float, Field(gt=0, le=10_000)] | None = None
+    requests_per_second: Annotated[float, Field(ge=0.001, le=10_000)] | None = None
     """Maximum requests per second of a sweep. Unset: 5, or 500 for the sandbox."""
     rate_store: Annotated[SecretStr, _secret(store_address)] | None = None
     """Redis server (`rediss://…`) through which all processes that call the supplier share one rate limit and one daily
@@ -199,7 +199,7 @@ class Settings(BaseSettings):
     """Seconds to wait for a connection."""
     read_timeout_seconds: float = Field(60, gt=0, le=3_600)
     """Seconds to wait for an answer, and between parts of it."""
-    max_body_mb: int = Field(64, ge=1)
+    max_body_mb: int = Field(64, ge=1, le=1_000)
     """Maximum megabytes of an answer, as sent and decompressed. Larger ones are refused."""
     send_rate_type: bool = True
     """Send `rateType: BAR` with each request."""

@@ -26,10 +26,12 @@ from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.servers import place_of_store
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
+from pipeline.lake.database import has_moved
 from pipeline.night.read_spec import read_spec_of
 from pipeline.night.supplier import open_client
 from pipeline.night.verify import verify
 from pipeline.process.cluster_pool import open_pool, size_of
+from pipeline.publish.refresh import is_behind
 from pipeline.settings import PREFIX, Settings
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.connection import proxy_for
@@ -148,6 +150,11 @@ def _files(settings: Settings) -> str:
     lake = Lake(settings.lake, may_be_damaged=True)
     found = verify(lake, is_deep=False)
     refuse_damages(lake, found)
+    if is_behind(lake) and not has_moved(lake.published_file):
+        raise NightauditError(
+            "The published file does not show all that was loaded, quoted, confirmed or noted: a command was stopped.",
+            hint="Show it: nightaudit publish",
+        )
     return reported(found, is_deep=False)
 
 

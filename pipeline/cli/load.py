@@ -10,7 +10,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.inputs.load import check as check_file
 from pipeline.inputs.load import load as load_file
 from pipeline.lake import Lake
-from pipeline.publish.refresh import is_behind, refresh
+from pipeline.publish.refresh import catch_up, refresh
 from pipeline.settings import read_settings
 
 
@@ -28,7 +28,7 @@ def load(kind: str, file: Path, *, check: bool) -> None:
         check_file(lake, kind, file)
     with lake.writing("nightaudit load"):
         loaded = load_file(lake, kind, file, settings.clock())
-        is_shown = (loaded.is_new or is_behind(lake)) and refresh(lake)
+        is_shown = refresh(lake) if loaded.is_new else catch_up(lake)
     if not loaded.is_new:
         changed = "the published file now shows it" if is_shown else "nothing changed"
         console.print(Text(f"{file.name} was already loaded; {changed}."))

@@ -9,12 +9,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import chain, islice
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipeline.domain.errors import InputError, first_line
 from pipeline.inputs.kinds import InputColumn
@@ -24,6 +27,8 @@ ROW = "line_no"
 # Names of the columns whose value could not be read, as a list.
 REFUSED = "refused"
 _CHUNK = 100_000
+_MOST_ROWS = 10_000_000
+_MOST_COLUMNS = 1_000
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _UNDECODED = re.compile("[\udc80-\udcff]")
 
@@ -51,10 +56,11 @@ def csv_texts(data: bytes, findings: Findings) -> pl.DataFrame:
         header = [name.strip() for name in next(lines, [])]
         if header and not header[-1]:
             header.pop()
+        _refuse_too_wide(len(header), findings)
         if not header:
             findings.add(0, "", "it is empty: not even a header")
             findings.refuse_faults()
-        for name in sorted({name for name in header if header.count(name) > 1}):
+        for name in sorted(name for name, times in Counter(header).items() if times > 1):
             findings.add(1, name or "(without a name)", "the header names it twice")
         _refuse_own_names(header, findings)
         findings.refuse_faults()
@@ -109,6 +115,11 @@ def _rows(lines: Iterator[list[str]], width: int, findings: Findings) -> Iterato
             yield [number, *cells[:width]]
 
 
+def _refuse_too_wide(columns: int, findings: Findings) -> None:
+    if columns > _MOST_COLUMNS:
+        raise _unreadable(findings, f"it has {columns:,} columns, more than {_MOST_COLUMNS:,}")
+
+
 def _refuse_own_names(header: Iterable[str], findings: Findings) -> None:
     for name in header:
         if name in {ROW, REFUSED}:
@@ -124,9 +135,18 @@ def _add_bounded(findings: Findings, row: int, reason: str, column: str = "") ->
 
 def _parquet_texts(data: bytes, findings: Findings) -> pl.DataFrame:
     try:
-        frame = pl.read_parquet(io.BytesIO(data))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(findings, f"it is not Parquet: {first_line(error)}") from None
+        # Polars panics on some damaged files and texts, so they are read and validated by another library first.
+        file = pq.ParquetFile(io.BytesIO(data))
+        held = file.metadata
+        # A few bytes can stand for any number of equal rows.
+        if held.num_rows > _MOST_ROWS:
+            raise _unreadable(findings, f"it has {held.num_rows:,} rows, more than {_MOST_ROWS:,}; divide it")
+        _refuse_too_wide(held.num_columns, findings)
+        table = file.read(use_threads=False)
+        table.validate(full=True)
+        frame = pl.DataFrame(table.select(table.column_names).replace_schema_metadata())
+    except (pl.exceptions.PolarsError, pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise _unreadable(findings, f"it is not Parquet: {first_line(error).rstrip('.')}") from None
     _refuse_own_names(frame.columns, findings)
     for name, kind in frame.schema.items():
         if kind.is_nested() or kind in {pl.Binary, pl.Boolean, pl.Time, pl.Duration}:

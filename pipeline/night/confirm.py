@@ -25,7 +25,7 @@ from pipeline.night.search_body import as_sent
 from pipeline.night.supplier import allowance_of, open_client
 from pipeline.process.failures import one_failure
 from pipeline.publish import published_sweeps
-from pipeline.publish.refresh import refresh
+from pipeline.publish.refresh import catch_up, refresh
 from pipeline.replay.finding import Row
 from pipeline.settings import Clock, Settings
 from pipeline.supplier.answer import Ask
@@ -60,6 +60,7 @@ async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: 
     now = now or settings.clock
     refuse_earlier(lake, now())
     settle_left_over(lake, settings.max_body_bytes)
+    catch_up(lake)
     manifest = read_manifest(lake, published_sweeps(lake)[-1].sweep_id)
     begun_at = now()
     today = manifest.snapshot_date if manifest.is_simulated else begun_at.date()

@@ -16,7 +16,7 @@ from pipeline.lake.raw import read_manifest
 from pipeline.night.latest import refuse_earlier
 from pipeline.night.supplier import allowance_of, open_client
 from pipeline.publish import published_sweeps
-from pipeline.publish.refresh import refresh
+from pipeline.publish.refresh import catch_up, refresh
 from pipeline.quote import ledger
 from pipeline.quote.ask import Asking, ask_quotes
 from pipeline.quote.ledger import Run
@@ -88,6 +88,7 @@ async def quote(
     refuse_earlier(lake, now())
     max_body_bytes = settings.max_body_bytes
     load_ledger(lake, max_body_bytes)
+    catch_up(lake)
     published = published_sweeps(lake)
     if not published:
         raise NothingSent("Nothing is published yet.", hint="Run a night: nightaudit nightly")

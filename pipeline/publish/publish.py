@@ -35,7 +35,7 @@ from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps, restor
 from pipeline.publish.night_build import NightBuild
 from pipeline.publish.range_work import RangeWorkers
 from pipeline.publish.ranges import MOST_OFFERS
-from pipeline.publish.refresh import is_behind, refresh
+from pipeline.publish.refresh import catch_up, refresh
 from pipeline.publish.state import NATIVE, attach, create, prepare, write_view_macros
 from pipeline.publish.state_files import files_of, generation_of, new_generation, night_folder, write_state_views
 from pipeline.publish.summaries import summed_with, summing_folder
@@ -95,10 +95,9 @@ def publish(
         if with_later or entry.started_at <= manifest.started_at
     }
     if sweep_id in held and not entries.keys() - set(held):
-        if has_moved(file) or is_behind(lake):
-            refresh(lake)
+        is_built = refresh(lake) if has_moved(file) else catch_up(lake)
         forget_unread(lake, file)
-        return Published(file, sweep_row(file, sweep_id), is_new=False, is_built=False)
+        return Published(file, sweep_row(file, sweep_id), is_new=False, is_built=is_built)
     is_new = sweep_id not in entries
     if is_new and any(entry.started_at > wanted.started_at for entry in entries.values()):
         raise InputError(

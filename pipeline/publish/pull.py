@@ -136,8 +136,10 @@ def pull(source: Source, folder: Path) -> Pulled:
             source.fetch(PUBLISHED, arrived)
         except FileNotFoundError:
             raise _not_published(source) from None
+        _refuse_damaged(source, PUBLISHED, arrived)
         mark = beside(folder / _MARK)
         source.fetch(_MARK, mark)
+        _refuse_damaged(source, _MARK, mark)
         put_in_place(mark, folder / _MARK, folder)
         wanted = {
             path: size for pattern in sorted(paths_read_by(arrived)) for path, size in source.sizes(pattern).items()
@@ -214,16 +216,20 @@ def _fetch(source: Source, path: str, place: Path) -> None:
                 kept="What was pulled earlier is unchanged.",
                 hint="Pull again.",
             ) from None
-        recorded = source.recorded(path)
-        if recorded and sum_of_file(built) not in recorded:
-            raise CorruptObject(
-                f"{path} is damaged in {source.name}, or was damaged while copying.",
-                kept="What was pulled earlier is unchanged.",
-                hint="Pull again. If it fails again, check the source lake: nightaudit verify --deep",
-            )
+        _refuse_damaged(source, path, built)
         put_in_place(built, place)
     finally:
         built.unlink(missing_ok=True)
+
+
+def _refuse_damaged(source: Source, path: str, arrived: Path) -> None:
+    recorded = source.recorded(path)
+    if recorded and sum_of_file(arrived) not in recorded:
+        raise CorruptObject(
+            f"{path} is damaged in {source.name}, or was damaged while copying.",
+            kept="What was pulled earlier is unchanged.",
+            hint="Pull again. If it fails again, check the source lake: nightaudit verify --deep",
+        )
 
 
 def _remove_others(folder: Path, wanted: Iterable[str]) -> int:

@@ -34,6 +34,11 @@ def is_behind(lake: Lake) -> bool:
     return any(str(file) not in shown for table in SIDE_TABLES.values() for file in committed_files(lake, table))
 
 
+def catch_up(lake: Lake) -> bool:
+    """Make the published file show what an earlier command was stopped before showing. False: nothing was missing."""
+    return is_behind(lake) and refresh(lake)
+
+
 def refresh(lake: Lake) -> bool:
     """Make the published file show what has been loaded. False: there is no file, or it was left unchanged.
 

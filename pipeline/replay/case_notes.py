@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 
 from pipeline.domain.errors import InputError
 from pipeline.domain.tables import CASE_NOTE
 from pipeline.lake import Lake
+from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import query_published, quoted, rows_of
-from pipeline.lake.delta import commit_rows
+from pipeline.lake.delta import commit_rows, committed_files
 from pipeline.replay.finding import Row
 
 PREFIX = "case-"
@@ -89,11 +91,20 @@ def say_of_case(
     ]
     if is_acknowledged:
         rows.append({"action": "acknowledge", "value": None})
+    noted_at = _after_all(lake, now)
     table = pa.Table.from_pylist(
-        [{"case_id": case_id, "noted_at": now, **row} for row in rows], schema=CASE_NOTE.schema
+        [{"case_id": case_id, "noted_at": noted_at, **row} for row in rows], schema=CASE_NOTE.schema
     )
-    run = f"case-{now:%Y%m%dT%H%M%S%f}"
+    run = f"case-{noted_at:%Y%m%dT%H%M%S%f}"
     commit_rows(lake, CASE_NOTE, table, run, case_id, f"{run} {case_id}")
+
+
+def _after_all(lake: Lake, now: datetime) -> datetime:
+    """Return the time of an annotation: after all others, so that the latest one counts, whatever the clock says."""
+    files = committed_files(lake, CASE_NOTE)
+    refuse_damaged(lake.root, files)
+    latest = pl.read_parquet(files, columns=["noted_at"])["noted_at"].max() if files else None
+    return max(now, latest + timedelta(microseconds=1)) if isinstance(latest, datetime) else now
 
 
 def _rows(lake: Lake, query: str, parameters: Mapping[str, object]) -> list[Row]:

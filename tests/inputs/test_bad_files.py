@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from contextlib import suppress
 from zoneinfo import available_timezones
 
 import duckdb
@@ -324,3 +325,28 @@ def test_the_database_knows_every_time_zone_that_a_file_may_name():
 def test_a_message_repeats_no_long_text_of_the_file(line):
     assert len(reported(prices, line)) < 1_000
     assert len(reported(lambda: prices(line, header=f"{HEADER},{'a' * 100_000}"))) < 10_000
+
+
+@pytest.mark.parametrize("kind", ["weights", "prices"])
+def test_a_file_with_very_many_columns_is_refused_at_once(kind):
+    header = ",".join(f"c{number}" for number in range(1_000_000))
+    assert "it has 1,000,000 columns" in reported(read, kind, header.encode(), f"{kind}.csv")
+
+
+def test_few_bytes_that_stand_for_very_many_rows_are_refused_before_they_are_read():
+    file = io.BytesIO()
+    pl.DataFrame({"property_id": [1], "weight": [1.0]}).select(pl.all().repeat_by(10_000_001).explode()).write_parquet(
+        file
+    )
+    assert len(file.getvalue()) < 1_000_000
+    assert "it has 10,000,001 rows" in reported(read, "weights", file.getvalue(), "weights.parquet")
+
+
+def test_parquet_with_any_byte_changed_is_read_or_refused():
+    file = io.BytesIO()
+    pl.DataFrame({"property_id": range(1, 400), "market": None, "weight": 1.0}).write_parquet(file)
+    for place in range(0, len(file.getvalue()), 7):
+        damaged = bytearray(file.getvalue())
+        damaged[place] ^= 0xFF
+        with suppress(InputError):
+            read("weights", bytes(damaged), "weights.parquet")

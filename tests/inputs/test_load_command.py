@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from pipeline.inputs.load import load
+from pipeline.publish.refresh import is_behind, refresh
 from pipeline.sample.generate import FOLDER
 
 
@@ -40,8 +41,12 @@ def test_what_is_loaded_after_a_night_can_be_queried_at_once(run):
 
 def test_what_was_loaded_by_a_command_that_was_killed_then_is_shown_by_the_same_command(run, lake_of_a_night):
     lake, file = lake_of_a_night, FOLDER / "eurofxref-hist.csv"
+    # The views of this copy read the files of the original.
+    refresh(lake)
+    assert not is_behind(lake)
     with lake.writing("a test"):
         load(lake, "rates", file, datetime(2030, 1, 2, tzinfo=UTC))
+    assert is_behind(lake)
     assert run("load", "rates", file) == (0, f"{file.name} was already loaded; the published file now shows it.\n")
     code, said = run("query", "SELECT count(DISTINCT currency) AS found FROM mart.fx_rate_on", "--format", "csv")
     assert (code, said.split()) == (0, ["found", "9"])

@@ -20,6 +20,7 @@ from sandbox_nights import swept
 from pipeline.cli.commands import app
 from pipeline.domain.errors import CorruptObject, LakeError, NightauditError
 from pipeline.domain.tables import CASE_NOTE, OFFER, PENALTY, QUALITY
+from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.lake.allowance import DailyCalls
 from pipeline.lake.database import query_published
@@ -33,7 +34,9 @@ from pipeline.night.rebuild import rebuild
 from pipeline.night.verify import verify
 from pipeline.notify.outbox import Outbox
 from pipeline.publish import publish
+from pipeline.publish.refresh import refresh
 from pipeline.report import write_reports
+from pipeline.sample.generate import FOLDER
 
 pytestmark = pytest.mark.slow
 
@@ -220,6 +223,17 @@ def test_the_doctor_says_so_and_fails(lake, monkeypatch):
     reported = CliRunner().invoke(app, ["doctor"])
     assert reported.exit_code != 0
     assert "files: 1 file is damaged" in reported.output.replace("\n", " ")
+
+
+def test_the_doctor_says_what_a_stopped_command_has_not_shown(lake, monkeypatch):
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    refresh(lake)
+    assert "does not show" not in CliRunner().invoke(app, ["doctor"]).output
+    with lake.writing("a test"):
+        load(lake, "weights", FOLDER / "weights.csv", datetime.now(UTC))
+    reported = CliRunner().invoke(app, ["doctor"])
+    assert reported.exit_code != 0
+    assert "The published file does not show all that was loaded" in reported.output.replace("\n", " ")
 
 
 def test_a_damaged_table_file_is_not_audited_or_published(lake):

@@ -169,6 +169,17 @@ def test_a_file_that_is_damaged_on_its_way_is_refused(lake, tmp_path):
     assert not (laptop / "published" / "nightaudit.duckdb").exists()
 
 
+def test_a_damaged_published_file_is_refused_and_the_one_pulled_before_is_kept(lake, tmp_path):
+    laptop = tmp_path / "laptop"
+    before = pull(LakeFolder(lake), laptop).file.read_bytes()
+    held = bytearray(lake.published_file.read_bytes())
+    held[len(held) // 2] ^= 1
+    lake.published_file.write_bytes(held)
+    with pytest.raises(CorruptObject, match="damaged"):
+        pull(LakeFolder(lake), laptop)
+    assert (laptop / "published" / "nightaudit.duckdb").read_bytes() == before
+
+
 def test_a_folder_with_something_else_in_it_is_not_written_to(lake, tmp_path):
     other = Lake(str(tmp_path / "other"))
     other.put_new("raw/x.json", b"{}")

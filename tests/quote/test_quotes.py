@@ -21,12 +21,13 @@ from pipeline.domain.errors import CallsUsedUp, LakeFull, NothingSent, SupplierD
 from pipeline.domain.tables import OFFER, QUOTE_OFFER, QUOTE_TABLES, TABLES
 from pipeline.inputs import load as inputs
 from pipeline.lake.database import query_published
+from pipeline.night import quotes
 from pipeline.night.night import Night
 from pipeline.night.quotes import all_summaries, quote
 from pipeline.night.rebuild import rebuild
 from pipeline.night.steps import collect, start
 from pipeline.process.signals import stoppable
-from pipeline.publish import publish
+from pipeline.publish import publish, published_sweeps
 from pipeline.quote import ledger
 from pipeline.quote.ask import Asking, ask_quotes
 from pipeline.quote.load import asked_so_far, load_ledger
@@ -291,6 +292,30 @@ def test_an_offer_is_quoted_once_a_night_and_loading_twice_changes_nothing(quota
     load_ledger(quotable.lake, LIMIT)
     assert rows(quotable, "*") == before
     assert [summary.chosen for summary in all_summaries(quotable.lake, LIMIT)] == [40, 20]
+
+
+def test_quotes_that_a_killed_run_did_not_show_are_shown_by_the_next_one_and_by_publishing(quotable, monkeypatch):
+    def killed(_):
+        raise KeyboardInterrupt
+
+    def shown():
+        query = "SELECT count(*) FROM mart.quote_check"
+        return query_published(quotable.lake.published_file, query).fetchone()[0]
+
+    def publish_again():
+        return publish(quotable.lake, published_sweeps(quotable.lake)[-1].sweep_id, utc_now())
+
+    for then, more in ((lambda: ask(quotable, 1), 1), (publish_again, 0)):
+        before = shown()
+        with monkeypatch.context() as patch:
+            patch.setattr(quotes, "refresh", killed)
+            with pytest.raises(KeyboardInterrupt):
+                ask(quotable, 3)
+        assert shown() == before
+        done = then()
+        assert shown() == before + 3 + more
+    assert (done.is_new, done.is_built) == (False, True)
+    assert not publish_again().is_built
 
 
 def test_the_tables_of_quotes_are_rebuilt_from_the_ledger(quotable):

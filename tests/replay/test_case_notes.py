@@ -74,6 +74,14 @@ def test_an_empty_note_or_owner_takes_the_one_before_back(lake, monkeypatch, tmp
         assert (found["note"], found["owner"]) == (said["note"] or None, said["owner"] or None)
 
 
+def test_the_annotation_made_last_counts_although_the_clock_stands_still_or_was_set_back(lake):
+    (case,) = open_cases(lake, 10)
+    for at, note in ((started_at(3), "first"), (started_at(3), "second"), (started_at(2), "third")):
+        say_of_case(lake, case["case_id"], at, note=note)
+        refresh(lake)
+        assert case_row(lake, case["case_id"])["note"] == note
+
+
 @pytest.mark.parametrize(("until", "status"), [(date(2030, 1, 3), "muted"), (date(2030, 1, 2), "open")])
 def test_a_muted_case_is_muted_up_to_its_day(lake, until, status):
     (case,) = open_cases(lake, 10)
