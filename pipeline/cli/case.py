@@ -10,6 +10,7 @@ from rich.text import Text
 
 from pipeline.cli.query import show_query
 from pipeline.cli.terminal import Terminal, listing
+from pipeline.domain.errors import LakeError
 from pipeline.domain.texts import printable, shortened
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
@@ -64,7 +65,12 @@ def show_or_note(
                 note=note,
                 owner=owner,
             )
-            refresh(lake)
+            if not refresh(lake):
+                raise LakeError(
+                    "The published file could not be updated, so it does not show the annotation.",
+                    kept="The annotation is recorded.",
+                    hint="Fix the cause in the warning above (disk space, for example), then: nightaudit publish",
+                )
     _print(case_row(lake, case_id))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from datetime import date
 
@@ -10,11 +11,11 @@ from nights import load_night, started_at, sweep_id
 
 from pipeline.cli.case import show_or_note
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.errors import InputError
+from pipeline.domain.errors import InputError, LakeError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.publish import publish, republish_all
-from pipeline.publish.refresh import refresh
+from pipeline.publish.refresh import catch_up, refresh
 from pipeline.replay.case_notes import case_row, flags_of_cases, open_cases, say_of_case
 
 pytestmark = pytest.mark.slow
@@ -80,6 +81,23 @@ def test_the_annotation_made_last_counts_although_the_clock_stands_still_or_was_
         say_of_case(lake, case["case_id"], at, note=note)
         refresh(lake)
         assert case_row(lake, case["case_id"])["note"] == note
+
+
+def test_an_annotation_that_cannot_be_shown_yet_is_recorded_and_reported(lake, monkeypatch, tmp_path):
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    monkeypatch.chdir(tmp_path)
+    (found,) = open_cases(lake, 10)
+    with monkeypatch.context() as full:
+        full.setattr("pipeline.publish.refresh.put_in_place", full_disk)
+        with pytest.raises(LakeError, match="does not show the annotation"):
+            show_or_note(found["case_id"], is_acknowledged=False, muted_until=None, note="called", owner=None)
+    assert case_row(lake, found["case_id"])["note"] is None
+    assert catch_up(lake)
+    assert case_row(lake, found["case_id"])["note"] == "called"
+
+
+def full_disk(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.parametrize(("until", "status"), [(date(2030, 1, 3), "muted"), (date(2030, 1, 2), "open")])
