@@ -176,12 +176,14 @@ def _(alt, currency, history, mo, pl, room, with_floor):
         _layers.append(_floors.encode(x2="valid_to:T", y="floor:Q"))
     _offers = shown["offer_key"].n_unique()
     _changes = shown.height - _offers
+    _changed = "1 change" if _changes == 1 else f"{_changes} changes"
+    _of_offers = "1 offer" if _offers == 1 else f"{_offers} offers"
     mo.vstack(
         [
             alt.layer(*_layers).properties(
                 width=680,
                 height=340,
-                title=f"{_changes} change{'s'[_changes == 1 :]} of {_offers} offer{'s'[_offers == 1 :]}",
+                title=f"{_changed} of {_of_offers}",
             ),
             mo.md(
                 "Thick line: total. Thin line above it: price before the promotion. Dashed line: the floor "

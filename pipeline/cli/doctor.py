@@ -153,6 +153,7 @@ def _files(settings: Settings) -> str:
     if is_behind(lake) and not has_moved(lake.published_file):
         raise NightauditError(
             "The published file does not show all that was loaded, quoted, confirmed or noted: a command was stopped.",
+            kept="Everything is recorded in the lake.",
             hint="Show it: nightaudit publish",
         )
     return reported(found, is_deep=False)

@@ -74,6 +74,7 @@ def finished_first() -> Iterator[None]:
             heard.clear()
             signal.signal(number, held[signal.Signals(number)])
             signal.raise_signal(number)
+            return
         # Not by way of a buffer, which the signal may have interrupted.
         os.write(2, b"Stopping once what was begun is finished; press Ctrl-C again to stop at once.\n")
 

@@ -35,7 +35,7 @@ def is_behind(lake: Lake) -> bool:
 
 
 def catch_up(lake: Lake) -> bool:
-    """Make the published file show what an earlier command was stopped before showing. False: nothing was missing."""
+    """Refresh the published file if an earlier command was stopped before it did. False: it is unchanged."""
     return is_behind(lake) and refresh(lake)
 
 

@@ -78,7 +78,7 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
     is_said = (lowest == highest) & example.str.contains(
         pl.format("(?:^|[^0-9.]){}0?%", lowest.abs().cast(pl.String).str.escape_regex())
     )
-    lead = pl.when(lowest > 0).then(pl.lit("a difference of ")).otherwise(pl.lit(""))
+    is_above = lowest > 0
     size = pl.format(
         "{} in {} markets{}. {}",
         # A property that has gone quiet has no offers, and no stays.
@@ -88,9 +88,13 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
         many.len(),
         pl.when(lowest.is_null() | is_said)
         .then(pl.lit(""))
+        .when((lowest == highest) & is_above)
+        .then(pl.format(", a difference of {}%", lowest))
         .when(lowest == highest)
-        .then(pl.format(", {}{}%", lead, lowest))
-        .otherwise(pl.format(", {}{}% to {}%", lead.str.replace("a difference", "differences"), lowest, highest)),
+        .then(pl.format(", {}%", lowest))
+        .when(is_above)
+        .then(pl.format(", differences of {}% to {}%", lowest, highest))
+        .otherwise(pl.format(", {}% to {}%", lowest, highest)),
         example,
     )
     # Without a property, a case is of a market or the supplier and has its own line.
@@ -132,9 +136,8 @@ def cases_section(cases: pl.DataFrame) -> Section:
         "If many properties of a market share a problem, it is one line about the market; if most markets share it, "
         "it is one line about the supplier. Market codes link to the evidence, both answers side by side; property "
         "names link to everything about a property. New problems come first, then the most severe, then those with "
-        "the greatest weight (`nightaudit load weights`), then those that concern the most money: the amounts of "
-        "their findings in euro, "
-        f"at the reference rates of the day (`nightaudit load rates`).{_without_page(cases)}",
+        "the greatest weight (`nightaudit load weights`), then those that concern the most money: the amounts of their "
+        f"findings in euro, at the reference rates of the day (`nightaudit load rates`).{_without_page(cases)}",
         cases.drop("evidence", "case_page", "property_page"),
         columns=[
             PROPERTY,
