@@ -149,6 +149,7 @@ class FindingRule:
     severity: str = "By size_pct and the bounds of ref.analysis."
     planted: bool = True
     concerns: str = "property"
+    call_from: str = "low"
 
     @property
     def full_name(self) -> str:

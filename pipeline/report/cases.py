@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.lake.relations import finding_rules
-from pipeline.report.findings import by_severity
+from pipeline.report.findings import SEVERITIES, by_severity
 from pipeline.report.page import PROPERTY, Column, Point, Section, counted, named
 from pipeline.report.read import PROPERTY_PAGES, Reader
 from pipeline.report.words import rule_said
@@ -160,7 +160,7 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
     if not waiting.height:
         return [Point("No open case needs a decision.", "cases", "good")]
     # The most severe first: a call about nothing is worse than a call a day late.
-    grave = pl.col("severity").replace_strict({"high": 0, "medium": 1}, default=2)
+    grave = pl.col("severity").replace_strict({severity: place for place, severity in enumerate(SEVERITIES)})
     lines = calls(waiting.sort(grave, maintain_order=True))
     first = lines.unique(subset=["whom"], keep="first", maintain_order=True).head(_CALLS)
     new = lines.filter(pl.col("status") == "new").height
@@ -187,11 +187,13 @@ def _with_cases(problems: int, cases: int, one: str = "problem") -> str:
 
 
 def _to_do(row: Mapping[str, Any]) -> str:
-    """Return what to do about a problem: whom to call, or which price of one's own to check."""
+    """Return what to do about a problem: whom to call, whom to check before, or which price of one's own to check."""
     name = row["property_name"] or f"property {row['property_id']}"
     rule = finding_rules().get(row["rule"])
     if rule and rule.concerns == "selling_price":
         return f"Check your selling price of {name}" if row["scope"] == "property" else f"Check your prices in {name}"
+    if rule and SEVERITIES.index(row["severity"]) > SEVERITIES.index(rule.call_from):
+        return f"Check {name} before you call"
     return f"Call {name} about" if row["scope"] == "property" else f"Call the supplier about {name}"
 
 

@@ -10,6 +10,8 @@ from pipeline.report.page import PROPERTY, Column, Section, counted, named
 from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
 
+# The most severe first.
+SEVERITIES = ("high", "medium", "low")
 # Order of flags: the most severe come first.
 MOST_SEVERE_FIRST = (
     "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST, flag_id"
@@ -43,7 +45,7 @@ def by_severity(found: pl.DataFrame) -> str:
     counts = dict(found.group_by("severity").len().iter_rows())
     if len(counts) == 1 and found.height > 1:
         return f"all {next(iter(counts))}"
-    return ", ".join(f"{counts[severity]:,} {severity}" for severity in ("high", "medium", "low") if severity in counts)
+    return ", ".join(f"{counts[severity]:,} {severity}" for severity in SEVERITIES if severity in counts)
 
 
 def most_severe_first(found: pl.DataFrame, of_a_rule: int = _OF_A_RULE) -> tuple[pl.DataFrame, int]:

@@ -174,7 +174,7 @@ stand AS (
         of_sweep AS (PARTITION BY voted.property_id, voted.reference_offer_key, voted.reference_sweep_id)
 ),
 
--- Cells by the last sweep that requested them, and whether the answer states a price for the market or no offer.
+-- Cells by the last sweep that requested them, and whether all was heard that the supplier says about the market.
 third AS (
     SELECT
         CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
@@ -185,7 +185,8 @@ third AS (
         cell.nights,
         cell.party,
         cell.sweep_id,
-        cell.status IN ('offered', 'no_offer', 'absent') AND cell.is_whole AS is_heard
+        -- A market that the supplier refuses stays refused: nothing is left to hear.
+        cell.status = 'rejected' OR (cell.status IN ('offered', 'no_offer', 'absent') AND cell.is_whole) AS is_heard
     FROM state.cell AS cell
 ),
 
@@ -208,6 +209,7 @@ stood AS (
     ANTI JOIN third
         ON
             stand.markets_compared = 1
+            AND stand.witness_key IS NULL
             AND third.source = pair.source
             AND third.property_id = pair.property_id
             AND third.market <> pair.market
@@ -474,7 +476,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    8 AS rule_version,
+    9 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,

@@ -162,7 +162,9 @@ def test_the_digest_names_whom_to_call_and_what_is_over(nights):
     assert moved[2][0].startswith(
         "Most offers moved in the same direction in market SE, by a median of +7.0%: ask the supplier"
     )
-    quiet = next(point for point in called[6] if "Property gone quiet" in point)
+    assert not any("Property gone quiet" in point for points in called for point in points)
+    quiet = next(point for point in reported[6]["points"] if "Property gone quiet" in point)
+    assert quiet.startswith("Check ")
     many = len(supplier.sold)
     assert f"gone quiet. {many} findings in {many} markets ({', '.join(sorted(supplier.sold))}). No offer" in quiet
     assert "and none in any other market or product type since" in quiet

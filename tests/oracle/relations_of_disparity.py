@@ -83,7 +83,7 @@ def _judged(
     all_apart = apart
     compared = len({row["market"] for row in best})
     sides = {True: _markets(best_apart, _is_dearer), False: _markets(best_apart, lambda row: not _is_dearer(row))}
-    if compared == 1:
+    if compared == 1 and len(best_apart) == len(best):
         apart = [row for row in apart if not _may_belong_to_another(row, cells, reference_market)]
     blamed: list[Row] = []
     found: list[Row] = []
@@ -177,13 +177,20 @@ def _unexplained(row: Row, days: int, rates: Rates) -> float:
 
 
 def _may_belong_to_another(row: Row, cells: list[Row], reference_market: str) -> bool:
-    """Whether a third market was requested later, or in the same sweep without an answer that says all."""
+    """Whether a third market was requested later, or in the same sweep without an answer that says all.
+
+    A market that the supplier refuses says nothing later either.
+    """
     return any(
         key_of(cell, _STAY) == key_of(row, _STAY)
         and cell["market"] not in {row["market"], reference_market}
         and (
             cell["sweep_id"] > row["sweep_id"]
-            or (cell["sweep_id"] == row["sweep_id"] and not (cell["status"] in ANSWERED and cell["is_whole"]))
+            or (
+                cell["sweep_id"] == row["sweep_id"]
+                and cell["status"] != "rejected"
+                and not (cell["status"] in ANSWERED and cell["is_whole"])
+            )
         )
         for cell in cells
     )

@@ -124,6 +124,14 @@ def test_whom_to_call_is_in_bold_and_the_reason_is_not():
     assert all(point.text.startswith(point.bold) for point in points)
 
 
+def test_what_may_be_no_problem_is_checked_before_a_call():
+    quiet = "property_gone_quiet"
+    cases = frame(
+        case("case-1", None, 7, rule=quiet, severity="high"), case("case-2", None, 8, rule=quiet, severity="medium")
+    )
+    assert [point.bold for point in cases_points(cases)[1:]] == ["Call Hotel 7", "Check Hotel 8 before you call"]
+
+
 def test_problems_are_counted_by_their_worst_severity_and_not_once_a_market():
     cases = frame(case("case-1", "SE"), case("case-2", "DE"), case("case-3", "SE", 8, severity="low"))
     assert cases_section(cases).title == "2 problems (3 cases) at 2 properties need a decision: 1 high, 1 low"
