@@ -98,7 +98,8 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
             raise LakeError(
                 f"The published file cannot be read completely: {first_line(error)}",
                 kept="Earlier reports are unchanged.",
-                hint=f"If the lake was moved, delete {lake.published_file}, then: nightaudit publish",
+                hint="If the lake was moved: nightaudit publish\n"
+                "Otherwise, see what is damaged: nightaudit verify --deep",
             ) from None
         except (duckdb.CatalogException, duckdb.BinderException, ColumnNotFoundError) as error:
             raise LakeError(
