@@ -53,7 +53,7 @@ def case_row(lake: Lake, case_id: str) -> Row:
 
 
 def flags_of_cases(lake: Lake, ids: Sequence[str]) -> list[str]:
-    """Return flag ids unchanged, and for each case its most telling flags, the most severe first.
+    """Return flag ids unchanged, and for each case the flags of its evidence, in its order.
 
     Raises InputError for an unknown case.
     """
