@@ -15,6 +15,8 @@ from pipeline.night.verify import Verified, verify
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.settings import read_settings
 
+_REPAIR = "Repair them as listed, then check every byte: nightaudit verify --deep"
+
 
 def verify_lake(form: str, *, is_deep: bool) -> None:
     """Check all files of the lake of the settings. Raises CorruptObject (exit code 1) if one is damaged."""
@@ -25,14 +27,14 @@ def verify_lake(form: str, *, is_deep: bool) -> None:
     found = verify(lake, is_deep=is_deep, max_body_bytes=settings.max_body_bytes)
     if form == "json":
         sys.stdout.write(json.dumps(dataclasses.asdict(found)) + "\n")
-        refuse_damages(lake, found)
+        refuse_damages(lake, found, _REPAIR)
         return
     console = Terminal(soft_wrap=True, highlight=False)
     for damage in found.damages:
         console.print(Text.assemble(("\u2717 ", "red"), (damage.path, "bold"), f": {damage.what}"))
         console.print(Text(f"    affects {damage.affects}"))
         console.print(Text(f"    repair: {damage.repair}", style="cyan"))
-    refuse_damages(lake, found)
+    refuse_damages(lake, found, _REPAIR)
     console.print(Text(reported(found, is_deep=is_deep), style="green"))
 
 
@@ -44,11 +46,13 @@ def reported(found: Verified, *, is_deep: bool) -> str:
     return f"{count} {how}{old}."
 
 
-def refuse_damages(lake: Lake, found: Verified) -> None:
+def refuse_damages(
+    lake: Lake, found: Verified, hint: str = "List them with their repairs: nightaudit verify --deep"
+) -> None:
     """Raise CorruptObject if there is damage."""
     if found.damages:
         count = "1 file is" if len(found.damages) == 1 else f"{len(found.damages):,} files are"
         raise CorruptObject(
             f"{count} damaged, of {found.files:,} in the lake {lake.root}.",
-            hint="List them with their repairs: nightaudit verify --deep",
+            hint=hint,
         )
