@@ -96,7 +96,7 @@ def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limi
         return flags
     query = (
         "SELECT flag_id FROM report.flag WHERE len($rules::VARCHAR[]) = 0 OR list_contains($rules::VARCHAR[], rule) "
-        "ORDER BY size_pct DESC NULLS LAST, flag_id LIMIT $limit"
+        "ORDER BY abs(size_pct) DESC NULLS LAST, flag_id LIMIT $limit"
     )
     found = query_published(lake.published_file, query, {"rules": list(rules), "limit": limit}).fetchall()
     if not found:
