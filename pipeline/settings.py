@@ -192,7 +192,7 @@ class Settings(BaseSettings):
     concurrency: Annotated[int, Field(ge=1, le=512)] | None = None
     """Maximum requests in flight. Unset: 4, or 8 for the sandbox."""
     daily_calls: Annotated[int, Field(ge=1)] | None = None
-    """Maximum calls per UTC day, for all sweeps of this lake together; 1 or more. Unset: no cap."""
+    """Maximum calls per UTC day of all commands on this lake, or on this rate store; 1 or more. Unset: no cap."""
     attempts: int = Field(4, ge=1, le=20)
     """Maximum attempts per search, including the first."""
     connect_timeout_seconds: float = Field(10, gt=0, le=3_600)

@@ -359,7 +359,8 @@ def drift(
 @app.command()
 def report(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Names of reports. Omitted: all.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="digest, parity, promotions or availability. Omitted: all.", show_default=False),
     ] = None,
     property_id: Annotated[int | None, typer.Option("--property", help="Only this property.")] = None,
     market: Annotated[str | None, typer.Option("--market", help="Only this market.")] = None,

@@ -19,7 +19,9 @@ class Analysis:
     """
 
     reference_market: str | None = _compared(
-        None, "Market that others are compared with. Unset, or NULL: the one with the most offers in the first sweep."
+        None,
+        "Market that others are compared with. "
+        "Unset, or NULL: the one with the most offers in the first complete sweep.",
     )
     tolerance_pct: float = _compared(0.5, "Difference in percent up to which two prices count as equal.", ge=0, le=100)
     reference_rate_pct: float = _compared(
