@@ -27,9 +27,9 @@ def _(mo):
 
     **Does the same room have a different price in another market, and since when?** Choose the markets, how similar
     two offers must be, and how far apart two prices may be and still count as equal. Both offers of a pair were seen
-    in one sweep; prices in different currencies are compared at the reference rate of that day. Match grades are never
-    mixed, because pairs that share only a board family, or pair the cheapest offers, compare different products. The
-    reference market is a setting (NIGHTAUDIT_REFERENCE_MARKET).
+    in one sweep. Prices in different currencies are compared at the supplier's own rate where it is known, otherwise at
+    the reference rate of that day. Match grades are never mixed, because pairs that share only a board family, or pair
+    the cheapest offers, compare different products. The reference market is a setting (NIGHTAUDIT_REFERENCE_MARKET).
     """)
 
 

@@ -179,7 +179,11 @@ def _promotions(rows: pl.DataFrame) -> Section:
     return Section(
         "promotions",
         f"{counted(promoted, 'offer is', 'offers are')} promoted"
-        + (f"; {never:,} struck-through {'price was' if never == 1 else 'prices were'} never charged" if never else "")
+        + (
+            f"; {counted(never, 'struck-through price was', 'struck-through prices were')} apparently never charged"
+            if never
+            else ""
+        )
         if promoted
         else "Nothing is promoted",
         "List offers below their price before promotions, and the open findings about that price: never charged "
