@@ -133,7 +133,7 @@ class ClusterPool(Executor):
         return ClusterAway(
             f"A task killed one worker after another of {self._address}, perhaps because memory ran out.",
             kept=_KEPT,
-            hint="Give each worker 1.5 GB of memory and one thread (dask worker --nthreads 1 --memory-limit 1500MB).",
+            hint="Give each worker at least 2 GB and one thread: dask worker --nthreads 1 --memory-limit 2GB",
         )
 
     def _look_at_workers(self) -> int:

@@ -149,9 +149,9 @@ def _nights(session: duckdb.DuckDBPyConnection, selection: Selection) -> Sequenc
         for each in wanted:
             if not session.execute(f"SELECT 1 FROM mart.cell_latest WHERE {column} = ? LIMIT 1", [each]).fetchall():  # noqa: S608 - two columns of ours
                 raise InputError(
-                    f"Nothing is published about {kind} {each}.",
+                    f"No upcoming stay of the {kind} {each} is published.",
                     kept="Nothing was written.",
-                    hint=f'List those that are: nightaudit query "SELECT DISTINCT {column} FROM mart.cell_latest"',  # noqa: S608 - shown
+                    hint=f'List what has one: nightaudit query "SELECT DISTINCT {column} FROM mart.cell_latest"',  # noqa: S608 - shown
                 )
     if selection.first is None and selection.last is None:
         return None

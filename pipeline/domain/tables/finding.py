@@ -56,7 +56,7 @@ CASE_NOTE = Table(
         Column(
             "value",
             TEXT,
-            "mute: the day up to which, as yyyy-MM-dd; note: the text; owner: the name; empty: removed.",
+            "mute: first day shown again, as yyyy-MM-dd; note: the text; owner: the name; empty: removed.",
         ),
     ),
 )
