@@ -27,6 +27,7 @@ def send(*, is_rehearsal: bool) -> None:
             hint="Set it to your rule file. flows/README.md, under Alerts, shows how to write one.",
         )
     rules, lake = read_rules(settings.alerts), Lake(settings.lake)
+    lake.refuse_missing()
     with stoppable("What was sent is recorded; the rest stays queued.", "nightaudit alerts"), lake.writing("alerts"):
         results = tell_alerts(
             lake,

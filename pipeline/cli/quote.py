@@ -23,6 +23,7 @@ def ask(size: int, markets: Sequence[str], property_ids: Sequence[int], seed: in
     settings = read_settings()
     sample = Sample(size, tuple(markets), tuple(property_ids), seed)
     lake = Lake(settings.lake)
+    lake.refuse_missing()
     console = Terminal()
     with (
         stoppable("Every quote that was sent is in the ledger.", "nightaudit quote"),

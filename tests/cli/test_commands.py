@@ -395,7 +395,17 @@ def test_looking_at_a_lake_that_is_not_there_makes_none_and_names_the_place(user
 
 
 @pytest.mark.parametrize(
-    "command", [["rebuild"], ["publish"], ["audit"], ["resume"], ["lake", "--apply"], ["lake"], ["verify"]]
+    "command",
+    [
+        ["rebuild"],
+        ["publish"],
+        ["audit"],
+        ["resume"],
+        ["lake", "--apply"],
+        ["lake"],
+        ["verify"],
+        ["quote", "--sample", "1"],
+    ],
 )
 def test_work_on_a_lake_that_is_not_there_is_refused_and_makes_none(user, run_here, command):
     done = run_here(*command)
