@@ -40,7 +40,7 @@ def verify_lake(form: str, *, is_deep: bool) -> None:
 
 def reported(found: Verified, *, is_deep: bool) -> str:
     """Return the result of a check that found no damage."""
-    how = "complete and unchanged" if is_deep else "present, with the size they were written with"
+    how = "complete and unchanged" if is_deep else "present and of the recorded size"
     old = f"; {found.unrecorded:,} have no checksum (written by an earlier version)" if found.unrecorded else ""
     count = "1 file is" if found.files == 1 else f"{found.files:,} files are"
     return f"{count} {how}{old}."

@@ -201,7 +201,9 @@ def _no_folder(folder: Path, error: OSError) -> InputError:
 
 
 def _not_published(source: Source) -> InputError:
-    return InputError(f"Nothing is published in {source.name}.", hint="Run a night there: nightaudit nightly")
+    return InputError(
+        f"Nothing is published in {source.name}.", hint="Correct the name, or run a night there: nightaudit nightly"
+    )
 
 
 def _fetch(source: Source, path: str, place: Path) -> None:

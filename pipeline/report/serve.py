@@ -32,7 +32,10 @@ def application(lake: Lake, key: Key) -> Starlette:
     """
     folder = lake.root / "reports"
     if not (folder / "index.html").exists():
-        raise InputError(f"There are no reports yet under {folder}.", hint="Write them: nightaudit report")
+        command = (
+            "Write them: nightaudit report" if lake.published_file.exists() else "Run a night first: nightaudit nightly"
+        )
+        raise InputError(f"There are no reports yet under {folder}.", hint=command)
     notebooks = _notebooks() if notebook_names() else None
     return Starlette(
         routes=[
