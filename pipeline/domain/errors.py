@@ -198,11 +198,7 @@ class CallsUsedUp(SweepStopped):
     usually_kept = "Answers that have landed are kept."
 
     def __init__(self, message: str) -> None:
-        super().__init__(
-            message,
-            hint="Tomorrow, or with a higher cap, continue with: nightaudit resume\nTo publish what has landed: "
-            "nightaudit resume --close",
-        )
+        super().__init__(message, hint="Wait until tomorrow (UTC), or raise NIGHTAUDIT_DAILY_CALLS.")
 
     @classmethod
     def of_day(cls, cap: int, day: str) -> CallsUsedUp:

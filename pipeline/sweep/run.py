@@ -198,9 +198,9 @@ def _resumable(error: NightauditError, lake: Lake, manifest: Manifest, part_of: 
     kept = f"Sweep {sweep_id}: {landed_of} searches have landed and are kept."
     resumable = copy(error)
     step = part_of or PartOf(kept, f"nightaudit resume {sweep_id}")
-    if isinstance(error, CallsUsedUp):
-        # Its hint is complete.
-        resumable.kept = step.kept
-    else:
-        resumable.at_outer_step(step.kept, step.go_on)
+    resumable.at_outer_step(step.kept, step.go_on)
+    if isinstance(error, CallsUsedUp) and part_of is None:
+        resumable.hint += (
+            f"\nOr publish what has landed: nightaudit resume --close {sweep_id}, then nightaudit publish {sweep_id}"
+        )
     return resumable
