@@ -51,7 +51,9 @@ Step = Callable[[Night], Night]
 
 # What is kept, and how to continue, if no step states it.
 _ON_THE_WAY = "Answers that have landed are kept; the published file is intact.", "nightaudit nightly"
-_WHY = 'See why: nightaudit query "SELECT failure, count(*) FROM lake.search GROUP BY ALL"'
+_WHY = (
+    "See why: nightaudit query \"SELECT failure, count(*) FROM lake.search WHERE sweep_id = '{sweep_id}' GROUP BY ALL\""
+)
 
 
 def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) -> NightSummary:
@@ -81,7 +83,8 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
     counts = night.published.sweep
     kept = f"The sweep {night.sweep.sweep_id} is published; its failed cells are marked."
     refuse_useless(night.lake, counts, kept)
-    refuse_too_many_failures(counts, night.settings.tolerated_failed_share, kept, _WHY)
+    why = _WHY.format(sweep_id=night.sweep.sweep_id)
+    refuse_too_many_failures(counts, night.settings.tolerated_failed_share, kept, why)
     refuse_failed_rules(night.summary, night.settings.tolerated_failed_rules)
     return night.summary
 
