@@ -192,7 +192,7 @@ class Settings(BaseSettings):
     concurrency: Annotated[int, Field(ge=1, le=512)] | None = None
     """Maximum requests in flight. Unset: 4, or 8 for the sandbox."""
     daily_calls: Annotated[int, Field(ge=1)] | None = None
-    """Maximum calls per UTC day of all commands on this lake, or on this rate store; 1 or more. Unset: no cap."""
+    """Maximum calls per UTC day, of all commands that share this lake or its rate store; 1 or more. Unset: no cap."""
     attempts: int = Field(4, ge=1, le=20)
     """Maximum attempts per search, including the first."""
     connect_timeout_seconds: float = Field(10, gt=0, le=3_600)
@@ -224,7 +224,7 @@ class Settings(BaseSettings):
     grace_hours: float = Field(24, ge=0, le=100_000)
     """Hours that unused files are kept, because readers may have them open."""
     spec: Path | None = None
-    """Sweep spec (TOML or YAML). Unset: the sample spec, with the sandbox only."""
+    """Sweep spec (TOML or YAML). Unset, with the sandbox only: that of the demo in this lake, else the sample spec."""
     property_limit: Annotated[int, Field(ge=1)] | None = None
     """Sweep only the first N properties of the spec. Unset: all."""
     markets: Annotated[tuple[Market, ...] | None, NoDecode, BeforeValidator(_parts), AfterValidator(_once)] = None

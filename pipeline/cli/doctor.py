@@ -27,7 +27,7 @@ from pipeline.domain.servers import place_of_store
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
 from pipeline.lake.database import has_moved
-from pipeline.night.read_spec import read_spec_of
+from pipeline.night.read_spec import demo_spec, read_spec_of
 from pipeline.night.supplier import open_client
 from pipeline.night.verify import verify
 from pipeline.process.cluster_pool import open_pool, size_of
@@ -162,7 +162,8 @@ def _files(settings: Settings) -> str:
 def _spec(settings: Settings) -> str:
     today = settings.clock().date()
     spec, ids = read_spec_of(settings, today)
-    return f"{settings.spec or 'the sample spec'}: {len(ids):,} properties, {len(spec.ask.markets)} markets"
+    named = settings.spec or demo_spec(settings) or "the sample spec"
+    return f"{named}: {len(ids):,} properties, {len(spec.ask.markets)} markets"
 
 
 async def _probe(settings: Settings) -> str:
