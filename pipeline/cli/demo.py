@@ -37,10 +37,11 @@ _QUERIES = (
         ),
     ),
     (
-        "Price moves of each market, night by night",
+        "Prices of each market, night by night",
         (
             "SELECT market, snapshot_date, count(*) AS prices, round(median(total), 2) AS median_total "
-            "FROM lake.offer JOIN mart.sweep USING (sweep_id) WHERE currency = 'EUR' GROUP BY ALL ORDER BY ALL"
+            "FROM lake.offer JOIN mart.sweep USING (sweep_id) "
+            "WHERE source = 'multi' AND product_type = 'Hotel' AND currency = 'EUR' GROUP BY ALL ORDER BY ALL"
         ),
     ),
 )

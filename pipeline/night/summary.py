@@ -14,9 +14,9 @@ from pipeline.publish import Published
 
 SIMULATED = "Simulated data: the bundled sandbox answered, not a supplier."
 
-# Runs in plain DuckDB on the published file; every amount comes with its currency.
+# Runs in plain DuckDB on the published file; every amount comes with its currency. Lists and details are never mixed.
 QUERY = (
-    "SELECT market, product_type, currency, count(*) AS offers, min(total_per_night) AS lowest, "
+    "SELECT source, market, product_type, currency, count(*) AS offers, min(total_per_night) AS lowest, "
     "median(total_per_night) AS median FROM mart.offer_latest GROUP BY ALL ORDER BY ALL"
 )
 
