@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 _OUTBOX = "alerts/told.json"
 # Rule, receiver (or receiver and way, if it has several) and key of a row: the words that were sent.
 _Held = dict[str, dict[str, dict[str, str]]]
-# A message lists the first few rows: the most severe, of different properties.
+# A message lists the first few rows: the most severe flags, of different properties, or the most urgent cases.
 _MOST_SEVERE_FIRST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST"
 _OF_EACH_PROPERTY = f"row_number() OVER (PARTITION BY rule, property_id ORDER BY {_MOST_SEVERE_FIRST},"
 
@@ -143,7 +143,11 @@ def refuse_unknown(file: Path, rules: AlertRules, bounds: Bounds) -> None:
 
 def _rows(file: Path, rule: Rule, bounds: Bounds) -> list[Row]:
     key = ", ".join('"' + name.replace('"', '""') + '"' for name in rule.key)
-    order = f"{_OF_EACH_PROPERTY} {key}), {_MOST_SEVERE_FIRST}, {key}" if rule.relation == "report.flag" else key
+    first = {
+        "report.flag": f"{_OF_EACH_PROPERTY} {key}), {_MOST_SEVERE_FIRST}, ",
+        "report.finding_case": "urgency, ",
+    }
+    order = f"{first.get(rule.relation, '')}{key}"
     try:
         with user_query(file, Condition(rule.relation, rule.where, order), bounds) as answer:
             rows: list[Row] = [
