@@ -136,7 +136,7 @@ class Detail(SpecTable):
     """Rules that choose properties, the most important first: `watch` (on the watch list), `changed` (price, floor or
     offers changed last night), `stale` (no recent detail answer), `available` (had offers)."""
     budget: Annotated[int, Field(strict=True, ge=1)]
-    """Maximum `single` requests per night. Each chosen property is searched for all stays of the spec."""
+    """Maximum `single` requests per night. A property takes one per stay, party, market, product type and currency."""
     stale_after_days: Days = 7
     """Days without a detail answer after which a property is `stale`."""
     watch: WatchedIds | None = None
