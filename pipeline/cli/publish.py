@@ -5,8 +5,9 @@ from __future__ import annotations
 from pipeline.cli import views
 from pipeline.cli.given import notification_block, refuse_blocks_without_server
 from pipeline.cli.terminal import Terminal
+from pipeline.domain.errors import GateBlocked
 from pipeline.lake import Lake
-from pipeline.night.gate import audit_sweep, is_unaudited, publish_checked, tell_if_blocked
+from pipeline.night.gate import audit_sweep, is_unaudited, publish_checked, repair_published, tell_if_blocked
 from pipeline.night.latest import latest_loaded
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.settings import read_settings
@@ -26,5 +27,13 @@ def publish(sweep_id: str | None, override: str | None) -> None:
                 tell_if_blocked(settings, lake, found, notification_block())
         else:
             keep_pandas_out()
-        published = publish_checked(lake, wanted, settings.clock(), override, settings.analysis, settings.spread_over)
+        try:
+            published = publish_checked(
+                lake, wanted, settings.clock(), override, settings.analysis, settings.spread_over
+            )
+        except GateBlocked:
+            # Other commands name this one to repair the published file, whatever the latest sweep is like.
+            if sweep_id is None:
+                repair_published(lake, settings.clock())
+            raise
     Terminal().print(views.published_view(published))

@@ -155,6 +155,12 @@ def publish_checked(
             return _publish_checked(lake, sweep_id, now, override, analysis, cluster)
 
 
+def repair_published(lake: Lake, now: datetime) -> None:
+    """Make the published file read this folder and show all that was loaded, if there is one that does not."""
+    for entry in published_sweeps(lake)[-1:]:
+        publish(lake, entry.sweep_id, now)
+
+
 def _publish_checked(
     lake: Lake, sweep_id: str, now: datetime, override: str | None, analysis: Analysis, cluster: Cluster | None
 ) -> Published:

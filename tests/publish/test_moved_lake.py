@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from nights import load_night, started_at, sweep_id
 
-from pipeline.domain.errors import CorruptObject
+from pipeline.cli import publish as command
+from pipeline.domain.errors import CorruptObject, GateBlocked
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.publish.publish import publish
@@ -26,3 +27,22 @@ def test_a_moved_lake_can_be_read_once_it_is_published_again(lake):
     assert refused.value.hint == "Point it to this folder: nightaudit publish"
     assert not publish(moved, sweep_id(0), started_at(0)).is_new
     assert {query: query_published(moved.published_file, query).fetchall() for query in wanted} == wanted
+
+
+def test_a_moved_lake_can_be_read_although_its_latest_sweep_is_blocked(lake, monkeypatch):
+    def blocked(*_):
+        raise GateBlocked("The sweep is not published.")
+
+    load_night(lake, 0, cell=[{"search_id": 1}], offer=[{"search_id": 1, "room_id": 7, "board_id": 14, "total": 100}])
+    publish(lake, sweep_id(0), started_at(0))
+    moved = Lake(str(lake.root.rename(lake.root.with_name("elsewhere"))))
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(moved.root))
+    monkeypatch.setattr(command, "is_unaudited", lambda *_: False)
+    monkeypatch.setattr(command, "publish_checked", blocked)
+    with pytest.raises(GateBlocked):
+        command.publish(sweep_id(0), None)
+    with pytest.raises(CorruptObject, match="was moved"):
+        query_published(moved.published_file, OFFERS)
+    with pytest.raises(GateBlocked):
+        command.publish(None, None)
+    assert query_published(moved.published_file, OFFERS).fetchall() == [(1,)]
