@@ -14,6 +14,7 @@ from pipeline.domain.texts import printable_json
 from pipeline.lake import Lake
 from pipeline.replay.case_notes import flags_of_cases
 from pipeline.replay.explain import Explanation, Observation, explain
+from pipeline.report.words import role_said
 from pipeline.settings import read_settings
 
 _MONEY = ("total", "pre_promo_total", "floor", "included_charges", "excluded_charges")
@@ -84,7 +85,8 @@ def _print(explained: Explanation) -> None:
     console.facts(_facts(explained))
     console.print(Text(explained.definition, "dim"))
     for number, each in enumerate(explained.observations, 1):
-        console.print(Text(f"\nObservation {number} of {len(explained.observations)}: {each.role}", "bold"))
+        role = role_said(each.role) or each.role
+        console.print(Text(f"\nObservation {number} of {len(explained.observations)}: {role}", "bold"))
         console.facts(_observed(each), "dim", "  ")
     if flag["fx"]:
         fx = flag["fx"]

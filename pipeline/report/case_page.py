@@ -21,33 +21,13 @@ from pipeline.report.case_evidence import Answer, Piece, Row, pieces
 from pipeline.report.case_sides import lines_of, stated
 from pipeline.report.page import counted, money, percent, render, shown
 from pipeline.report.read import PROPERTY_PAGES, Reader
-from pipeline.report.words import rule_said, said
+from pipeline.report.words import role_said, rule_said, said
 
 # Links to other cases on a page.
 _SIBLINGS: Final = 12
 
 # A finding that compares a list answer with a detail answer belongs to neither.
 _OF_BOTH: Final = {"list_detail_mismatch"}
-
-_ROLES: Final = {
-    "reference": "reference market",
-    "compared": "compared with",
-    "witness": "a third market",
-    "held_against": "compared with",
-    "promotion_began": "when the promotion began",
-    "first": "first seen",
-    "plain": "without a promotion",
-    "last_offer": "last with an offer",
-    "without_offer": "without an offer",
-    "list": "list answer",
-    "detail": "detail answer",
-    "hotel": "hotel only",
-    "package": "package",
-    "better_room": "usually the better room",
-    "lesser_room": "usually the lesser room",
-    "floor": "the floor",
-    "floor_began": "when the floor began",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +175,7 @@ def _answers(piece: Piece, hosts: Mapping[str, str]) -> tuple[list[Shown], list[
 
 
 def _heading(answer: Answer) -> str:
-    role = _ROLES.get(answer.role, "")
+    role = role_said(answer.role)
     search = answer.search
     place = f"{search['market']}, {search['started_at']:%d %b %Y}" if search else "search not kept"
     return f"{place} ({role})" if role else place

@@ -48,6 +48,33 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
+# By role of an observation in the evidence of a finding.
+_ROLES: Final[Mapping[str, str]] = {
+    "reference": "reference market",
+    "compared": "compared with",
+    "witness": "a third market",
+    "held_against": "compared with",
+    "promotion_began": "when the promotion began",
+    "first": "first seen",
+    "plain": "without a promotion",
+    "last_offer": "last with an offer",
+    "without_offer": "without an offer",
+    "list": "list answer",
+    "detail": "detail answer",
+    "hotel": "hotel only",
+    "package": "package",
+    "better_room": "usually the better room",
+    "lesser_room": "usually the lesser room",
+    "floor": "the floor",
+    "floor_began": "when the floor began",
+}
+
+
+def role_said(role: str) -> str:
+    """Return the words for the role of an observation; empty: it is what the finding is about."""
+    return _ROLES.get(role, "")
+
+
 # The label of a chart until the page gives it one.
 UNNAMED: Final = "Chart of the figures linked below it"
 
