@@ -1,4 +1,4 @@
-"""The input of `nightaudit mcp`, line by line, until the assistant closes it or a signal stops the command."""
+"""The input of `nightaudit mcp`, line by line, until the assistant hangs up or a signal stops the command."""
 
 from __future__ import annotations
 
@@ -18,11 +18,17 @@ MOST_LINE_BYTES: Final = 8_000_000
 
 
 class AssistantLines(io.RawIOBase):
-    """Standard input that ends at a line longer than any message, or by `end`."""
+    """Standard input that ends at a line longer than any message, when nobody reads the output, or by `end`.
 
-    def __init__(self, source: BinaryIO) -> None:
+    However it ends, `end_work` is called: the server waits for running tools, whose answers no one would get.
+    """
+
+    def __init__(self, source: BinaryIO, output: BinaryIO, end_work: Callable[[], None]) -> None:
         super().__init__()
         self._source = source
+        # The SDK turns the number of the output to another file while it serves.
+        self._output = os.dup(output.fileno())
+        self.end_work = end_work
         self._ended, self._end = os.pipe()
         self._since_line_end = 0
         self.is_too_long = False
@@ -38,6 +44,8 @@ class AssistantLines(io.RawIOBase):
         self._since_line_end = len(rest) + (0 if line_end else self._since_line_end)
         self.is_too_long = self.is_too_long or self._since_line_end > MOST_LINE_BYTES
         buffer[: len(part)] = part
+        if not part:
+            self.end_work()
         return len(part)
 
     def end(self) -> None:
@@ -48,11 +56,16 @@ class AssistantLines(io.RawIOBase):
         """Wait for input or the end; return whether it is the end."""
         if sys.platform == "win32":
             return False
-        return self._ended in select.select([self._source.fileno(), self._ended], [], [])[0]
+        waited = select.poll()
+        waited.register(self._source.fileno(), select.POLLIN)
+        waited.register(self._ended, select.POLLIN)
+        # Only that its reader has gone, which is always reported.
+        waited.register(self._output, 0)
+        return not {self._ended, self._output}.isdisjoint(place for place, _ in waited.poll())
 
 
 @contextmanager
-def hanging_up(lines: AssistantLines, end_work: Callable[[], None]) -> Iterator[None]:
+def hanging_up(lines: AssistantLines) -> Iterator[None]:
     """Let a stop signal end the input, as the assistant does, and raise it once everything is served.
 
     Raised within an event loop, it would end whichever task is running, with a traceback.
@@ -62,7 +75,7 @@ def hanging_up(lines: AssistantLines, end_work: Callable[[], None]) -> Iterator[
     def stop(number: int, _: object) -> None:
         asked.append(number)
         lines.end()
-        end_work()
+        lines.end_work()
 
     try:
         with handlers_kept():

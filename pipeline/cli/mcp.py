@@ -9,8 +9,10 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial, wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -46,13 +48,17 @@ _Rows = dict[str, Any]
 
 
 def serve_assistant() -> None:
-    """Serve until the assistant closes the input. Raises InputError if the SDK is not installed."""
-    lines = AssistantLines(sys.stdin.buffer)
-    sys.stdin = io.TextIOWrapper(io.BufferedReader(lines), encoding="utf-8")
+    """Serve until the assistant closes the input or the output. Raises InputError if the SDK is not installed."""
     queries = _Queries()
+    lines = AssistantLines(sys.stdin.buffer, sys.stdout.buffer, queries.end)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(lines), encoding="utf-8")
     made = server(read_settings(), queries)
-    with hanging_up(lines, queries.end):
-        made.run("stdio")
+    with hanging_up(lines):
+        try:
+            made.run("stdio")
+        except* BrokenPipeError:
+            # The assistant has gone, and so has its interest in the answer that was being written.
+            pass
     if lines.is_too_long:
         raise InputError(
             f"The assistant sent a message of more than {MOST_LINE_BYTES:,} bytes, which was not read.",
@@ -61,7 +67,7 @@ def serve_assistant() -> None:
 
 
 class _Queries:
-    """The processes of running queries, which a stop signal ends."""
+    """The processes of running queries, of the server or of one call: they end with it."""
 
     def __init__(self) -> None:
         self._running = set[subprocess.Popen[bytes]]()
@@ -70,20 +76,51 @@ class _Queries:
     @contextmanager
     def one(self) -> Iterator[subprocess.Popen[bytes]]:
         """Give a process for a query."""
+        holders = (self, _of_call.get(self))
         with query_process() as process:
-            self._running.add(process)
-            if self._is_ended:
-                process.kill()
+            for holder in holders:
+                holder.hold(process)
             try:
                 yield process
             finally:
-                self._running.discard(process)
+                for holder in holders:
+                    holder.release(process)
+
+    def hold(self, process: subprocess.Popen[bytes]) -> None:
+        """End a process with the others."""
+        self._running.add(process)
+        if self._is_ended:
+            process.kill()
+
+    def release(self, process: subprocess.Popen[bytes]) -> None:
+        """Leave a process that has ended."""
+        self._running.discard(process)
 
     def end(self) -> None:
         """End all of them, and any that start later."""
         self._is_ended = True
         for process in list(self._running):
             process.kill()
+
+
+# The queries of the call that a thread works for.
+_of_call: ContextVar[_Queries] = ContextVar("of_call")
+
+
+def _ending_with_its_call(tool: Callable[..., str]) -> Callable[..., Awaitable[str]]:
+    """Return a tool whose query ends when the assistant cancels the call, not at its limit of time."""
+    from anyio import to_thread
+
+    @wraps(tool)
+    async def called(**given: object) -> str:
+        queries = _Queries()
+        _of_call.set(queries)
+        try:
+            return await to_thread.run_sync(partial(tool, **given), abandon_on_cancel=True)
+        finally:
+            queries.end()
+
+    return called
 
 
 def server(settings: Settings, queries: _Queries | None = None) -> MCPServer:
@@ -100,7 +137,7 @@ def server(settings: Settings, queries: _Queries | None = None) -> MCPServer:
     tools = _Tools(settings, queries or _Queries())
     named = (tools.relations, tools.describe, tools.query, tools.cases, tools.case, tools.findings, tools.explain)
     for tool in (*named, tools.evidence):
-        made.add_tool(tool, annotations=reads, structured_output=False)
+        made.add_tool(_ending_with_its_call(tool), annotations=reads, structured_output=False)
     return made
 
 

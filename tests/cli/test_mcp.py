@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -166,42 +167,94 @@ def test_the_command_speaks_over_its_pipes(settings):
 ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range + b.range = 1"
 
 
+class Assistant:
+    """The command as an assistant's program runs it, over pipes that can be closed one by one."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.opened = subprocess.Popen(
+            [sys.executable, "-m", "pipeline.cli", "mcp"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"NIGHTAUDIT_LAKE": settings.lake},
+        )
+
+    def __enter__(self) -> Assistant:
+        asked = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        self.say("initialize", id=1, params=asked)
+        assert '"result"' in self.opened.stdout.readline()
+        self.say("notifications/initialized")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.opened.kill()
+        for pipe in (self.opened.stdin, self.opened.stdout, self.opened.stderr):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+        self.opened.wait()
+
+    def say(self, method: str, **given: object) -> None:
+        self.opened.stdin.write(json.dumps({"jsonrpc": "2.0", "method": method, **given}) + "\n")
+        self.opened.stdin.flush()
+
+    def ask(self, query: str, number: int = 2) -> None:
+        self.say("tools/call", id=number, params={"name": "query", "arguments": {"sql": query}})
+
+    def wait_for_query(self) -> psutil.Process:
+        until = time.monotonic() + 60
+        while not (children := psutil.Process(self.opened.pid).children()) and time.monotonic() < until:
+            time.sleep(0.05)
+        # It has been given its question.
+        time.sleep(1)
+        return children[0]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("query", [None, ENDLESS], ids=["idle", "within a long query"])
 def test_the_command_ends_when_it_is_stopped_although_its_input_stays_open(settings, query, number):
-    opened = subprocess.Popen(
-        [sys.executable, "-m", "pipeline.cli", "mcp"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"NIGHTAUDIT_LAKE": settings.lake},
-    )
-
-    def said(method: str, **given: object) -> None:
-        opened.stdin.write(json.dumps({"jsonrpc": "2.0", "method": method, **given}) + "\n")
-        opened.stdin.flush()
-
-    asked = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    said("initialize", id=1, params=asked)
-    try:
-        assert '"result"' in opened.stdout.readline()
+    with Assistant(settings) as assistant:
         if query:
-            said("notifications/initialized")
-            said("tools/call", id=2, params={"name": "query", "arguments": {"sql": query}})
-            until = time.monotonic() + 60
-            while not psutil.Process(opened.pid).children() and time.monotonic() < until:
-                time.sleep(0.05)
-            # It has been given its question.
-            time.sleep(1)
-        opened.send_signal(number)
-        assert opened.wait(60) == 128 + number
-        assert "Stopped as requested." in (reported := opened.stderr.read())
+            assistant.ask(query)
+            assistant.wait_for_query()
+        assistant.opened.send_signal(number)
+        assert assistant.opened.wait(60) == 128 + number
+        assert "Stopped as requested." in (reported := assistant.opened.stderr.read())
         assert "Traceback" not in reported
-    finally:
-        opened.kill()
-        for pipe in (opened.stdin, opened.stdout, opened.stderr):
-            pipe.close()
+
+
+@pytest.mark.parametrize("pipe", ["stdin", "stdout"])
+@pytest.mark.parametrize("query", [None, ENDLESS], ids=["idle", "within a long query"])
+def test_the_command_ends_with_its_query_when_the_assistant_hangs_up(settings, query, pipe):
+    with Assistant(settings) as assistant:
+        if query:
+            assistant.ask(query)
+            child = assistant.wait_for_query()
+        getattr(assistant.opened, pipe).close()
+        assert assistant.opened.wait(60) == 0
+        assert assistant.opened.stderr.read() == ""
+        assert not (query and child.is_running())
+
+
+def test_an_answer_that_no_one_reads_any_more_is_no_error(settings):
+    with Assistant(settings) as assistant:
+        # More than a pipe holds: the writer waits for its reader.
+        for number in range(10):
+            assistant.ask("SELECT repeat('x', 30000)", number + 2)
+        time.sleep(5)
+        assistant.opened.stdout.close()
+        assert assistant.opened.wait(60) == 0
+        assert assistant.opened.stderr.read() == ""
+
+
+def test_a_query_ends_when_the_assistant_cancels_it(settings):
+    with Assistant(settings) as assistant:
+        assistant.ask(ENDLESS)
+        child = assistant.wait_for_query()
+        assistant.say("notifications/cancelled", params={"requestId": 2})
+        child.wait(30)
+        assistant.ask("SELECT 42 AS answer", 3)
+        assert '\\"answer\\":42' in assistant.opened.stdout.readline().replace(" ", "")
 
 
 def test_without_the_sdk_the_hint_says_how_to_get_it(settings, monkeypatch):
