@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -25,6 +24,7 @@ from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import SettingsError
 from pipeline.domain.servers import Cluster, cluster_address, mailbox_of, store_address
 from pipeline.domain.texts import validation_text
+from pipeline.process.env_file import ENV_FILE, names_in_env_file
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +36,6 @@ SANDBOX_REQUESTS_PER_SECOND, SANDBOX_CONCURRENCY = 500.0, 8
 
 # Far enough from the ends of the calendar that every stay and deadline around a clock is a valid date.
 _CLOCK_YEARS = range(2000, 2200)
-
-_ENV_NAME = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=", re.MULTILINE)
 
 Clock = Callable[[], datetime]
 
@@ -159,7 +157,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
-        env_file=".env",
+        env_file=ENV_FILE,
         env_ignore_empty=True,
         extra="ignore",
         frozen=True,
@@ -418,9 +416,9 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Sett
     """Return the settings from the environment and `.env`; `given` takes precedence over both.
 
     Warns of a name that looks like a misspelt setting, as it has no effect. Raises SettingsError that names each
-    invalid setting.
+    invalid setting, or an unreadable line of `.env`.
     """
-    for name in sorted({*os.environ, *_names_in_env_file()}):
+    for name in sorted({*os.environ, *names_in_env_file()}):
         if name.upper().startswith(PREFIX) and (meant := _meant(name)):
             _warn_of_misspelt(name, meant)
     try:
@@ -436,13 +434,6 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Sett
 def _explain(location: tuple[int | str, ...], message: str) -> str:
     name = f"{PREFIX}{str(location[0]).upper()}: " if location else ""
     return f"  {name}{validation_text(message)}"
-
-
-def _names_in_env_file() -> list[str]:
-    try:
-        return _ENV_NAME.findall(Path(".env").read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        return []
 
 
 def _meant(name: str) -> str | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import fields
 from datetime import UTC, datetime
 
@@ -186,6 +189,46 @@ def test_a_misspelt_name_is_warned_of_with_the_setting_it_is_like(no_settings_ar
         "NIGHTAUDIT_CLIENT_SECRETS is not a setting and has no effect; did you mean NIGHTAUDIT_CLIENT_SECRET?",
         "NIGHTAUDIT_CONCURENCY is not a setting and has no effect; did you mean NIGHTAUDIT_CONCURRENCY?",
     ]
+
+
+@pytest.mark.parametrize(
+    ("held", "named"),
+    [
+        (b"NIGHTAUDIT_WORKERS=3\nNIGHTAUDIT_LAKE=\xff\n", "line 2: not UTF-8"),
+        (b'NIGHTAUDIT_WORKERS=3\n\nNIGHTAUDIT_BASE_URL="https://hush.example\n', "line 3: not of the form"),
+        (b"NIGHTAUDIT_REQUESTS_PER_SECOND 1 hush\n=2\n", "lines 1, 2: not of the form"),
+        (b"# \n" * 400_000, "it is larger than 1,000,000 bytes"),
+    ],
+)
+def test_a_line_of_the_env_file_that_cannot_be_read_is_refused_and_not_repeated(tmp_path, held, named):
+    (tmp_path / ".env").write_bytes(held)
+    with pytest.raises(SettingsError, match=rf"\.env cannot be read: {named}") as caught:
+        read_settings()
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (os.mkfifo, "it is a pipe or a device"),
+        (lambda place: place.symlink_to("/dev/zero"), "it is a pipe or a device"),
+        (lambda place: place.symlink_to("settings-elsewhere"), "No such file"),
+        (lambda place: place.symlink_to(place.name), "Too many levels of symbolic links"),
+    ],
+)
+def test_an_env_file_that_is_none_is_neither_waited_for_nor_read_without_end(tmp_path, make, why):
+    make(tmp_path / ".env")
+    shown = subprocess.run(
+        [sys.executable, "-m", "pipeline.cli", "health"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert shown.returncode == 2
+    assert shown.stderr.startswith(f"{tmp_path}/.env cannot be read: {why}")
+    assert "Correct that file, or move it away." in shown.stderr
+
+
+def test_a_python_environment_of_that_name_is_left_alone(tmp_path):
+    (tmp_path / ".env").mkdir()
+    assert read_settings().is_simulated
 
 
 @pytest.mark.parametrize(

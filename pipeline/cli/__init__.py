@@ -35,10 +35,10 @@ def main() -> None:
 
 def _is_log_json() -> bool:
     """Whether the log is JSON, found without the settings, as reading them is slow and may log."""
-    from dotenv import dotenv_values
+    from pipeline.process.env_file import value_in_env_file
 
     name = "NIGHTAUDIT_LOG_FORMAT"
-    return (os.environ.get(name) or dotenv_values(".env").get(name)) == "json"
+    return (os.environ.get(name) or value_in_env_file(name)) == "json"
 
 
 def _tell(error: NightauditError) -> None:

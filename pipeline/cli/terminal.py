@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pipeline.domain.errors import InputError, LakeFull, NightauditError
 from pipeline.domain.texts import printable, printable_json, shortened
+from pipeline.process.regular_file import unusable_name
 
 # Characters of one fact, however long a supplier's texts are.
 _FACT = 2_000
@@ -48,7 +49,12 @@ def write_json_lines(rows: Iterable[Mapping[str, object]]) -> None:
 
 
 def refuse_pipe(output: Path) -> None:
-    """Raise InputError for a pipe or a device: a complete file takes its name in one step, and would replace it."""
+    """Raise InputError for a pipe or a device: a complete file takes its name in one step, and would replace it.
+
+    Raises InputError also for a name that no file can have.
+    """
+    if why := unusable_name(output):
+        raise InputError(f"{output} cannot be written: {why}.", hint="Choose another name.")
     if output.exists() and not (output.is_file() or output.is_dir()):
         raise InputError(
             f"{output} cannot be written: it is a pipe or a device, not a file.",

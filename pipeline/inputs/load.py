@@ -26,7 +26,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.delta import commit_rows, committed_files, is_committed
 from pipeline.lake.records import read_record, write_record
-from pipeline.spec.bounds import open_regular
+from pipeline.process.regular_file import open_regular
 
 _HASH_DIGITS = 16
 

@@ -22,6 +22,7 @@ from pipeline.lake.files import note_touched, noted_as_gone, sync
 from pipeline.lake.layout import Layout
 from pipeline.lake.mark import MARK, TABLES, Mark, is_tables_folder, lost, next_folder, rebuilt_folders
 from pipeline.lake.writer_lock import locked, write_failed
+from pipeline.process.regular_file import unusable_name
 
 if TYPE_CHECKING:
     from pipeline.lake.s3.claim import Section
@@ -59,6 +60,8 @@ class Lake(Layout):
                 f"The lake folder {self.root} cannot be used: DuckDB reads *, ? and [ in its path as wildcards.",
                 hint="Set NIGHTAUDIT_LAKE to a folder without these characters.",
             )
+        if why := unusable_name(self.root):
+            raise self._unusable(f"{why}.")
         held = next(place for place in (self.root, *self.root.parents) if place.exists())
         if not held.is_dir():
             raise self._unusable(f"{held} is not a folder." if held != self.root else "it is not a folder.")

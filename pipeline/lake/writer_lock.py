@@ -34,6 +34,9 @@ def locked(root: Path, address: str, what: str) -> Iterator[None]:
         raise write_failed(root, ".lock", error) from None
     try:
         try:
+            if note.exists() and not note.is_file():
+                # To write to a pipe would wait for a reader.
+                note.unlink()
             note.write_text(f"{what} (process {os.getpid()})")
         except OSError as error:
             raise write_failed(root, note.name, error) from None

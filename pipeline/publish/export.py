@@ -18,6 +18,7 @@ from pipeline.domain.errors import CorruptObject, InputError, LakeFull, first_li
 from pipeline.lake import beside, sync
 from pipeline.lake.database import damaged, has_moved, open_published, quoted
 from pipeline.lake.files import remove_left_over
+from pipeline.process.regular_file import unusable_name
 from pipeline.publish.catalogue import describe
 from pipeline.publish.last_published import is_readable
 from pipeline.publish.state import attach, write_macros, write_view_macros
@@ -55,6 +56,10 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
     Raises InputError if the target exists, nothing is published or nothing is selected; an existing file is never
     touched.
     """
+    if why := unusable_name(target):
+        raise InputError(
+            f"{target} cannot be written: {why}.", kept="Nothing was written.", hint="Choose another name."
+        )
     if target.exists():
         raise _taken(target)
     if not target.parent.is_dir():

@@ -5,17 +5,14 @@ A few hundred bytes of YAML can stand for a billion nodes, and a long dotted key
 
 from __future__ import annotations
 
-import errno
-import os
 import re
-import stat
 from itertools import groupby
 from pathlib import Path
-from typing import IO
 
 import yaml
 
 from pipeline.domain.texts import shortened
+from pipeline.process.regular_file import open_regular
 
 # A hundred thousand ids; more belong into a file of their own (`properties.file`).
 MOST_BYTES = 1_000_000
@@ -41,21 +38,6 @@ class Unreadable(ValueError):
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(shortened(message, _LONGEST_MESSAGE))
         self.line = line
-
-
-def open_regular(path: Path) -> IO[bytes]:
-    """Open a file of the user's to read it. Raises OSError, also for a pipe or a device.
-
-    A pipe without a writer would be waited for forever. One with a writer gives its content once, but a night reads
-    these files again.
-    """
-    # To open a pipe would wait, too.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    mode = os.fstat(descriptor).st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is a pipe or a device, not a file")
-    return open(descriptor, "rb")  # noqa: PTH123 - a descriptor, not a path
 
 
 def read_bounded(path: Path, most_bytes: int = MOST_BYTES) -> bytes:

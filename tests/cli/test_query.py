@@ -196,6 +196,14 @@ def test_a_pipe_is_not_replaced_by_a_result(query, tmp_path):
     assert list(tmp_path.glob(".*part")) == []
 
 
+@pytest.mark.parametrize(("name", "why"), [("y" * 300, "too long"), (os.fsdecode(b"\xff"), "not UTF-8")])
+def test_a_name_that_no_file_can_have_is_refused_before_the_query_is_run(query, tmp_path, name, why):
+    done = query("SELECT 1", "--format", "csv", "--output", str(tmp_path / name))
+    assert done.code == 2
+    assert f"cannot be written: its name is {why}" in " ".join(done.err.split())
+    assert [place.name for place in tmp_path.iterdir()] == ["lake"]
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 def test_a_sheet_for_a_full_disk_is_one_error_and_no_traceback():
     program = """

@@ -69,6 +69,14 @@ def test_a_file_in_place_of_the_folder_is_reported(tmp_path):
         Lake(str(tmp_path / "lake"))
 
 
+@pytest.mark.parametrize(
+    ("name", "why"), [("x" * 5000, "too long"), (os.fsdecode(b"\xff"), "not UTF-8"), ("a\0b", "a NUL character")]
+)
+def test_a_name_that_no_folder_can_have_is_refused(tmp_path, name, why):
+    with pytest.raises(LakeError, match=f"cannot be used: its name .*{why}"):
+        Lake(str(tmp_path / name))
+
+
 def test_looking_at_a_lake_that_is_not_there_makes_none(tmp_path):
     lake = Lake(str(tmp_path / "typo" / "lake"))
     with pytest.raises(FileNotFoundError):
@@ -138,6 +146,15 @@ def test_a_second_writer_is_refused_at_once_and_reported_who_writes(lake):
 def test_a_second_writer_of_the_same_process_is_refused_too(lake):
     with lake.writing("one"), pytest.raises(LakeBusy), Lake(str(lake.root)).writing("two"):
         pass
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_in_the_place_of_the_note_is_not_waited_for(lake):
+    note = lake.root / ".lock.note"
+    lake.root.mkdir(exist_ok=True)
+    os.mkfifo(note)
+    with lake.writing("a test"):
+        assert note.read_text().startswith("a test")
 
 
 def test_it_is_refused_in_the_same_way_if_the_note_of_the_writer_is_damaged(lake):

@@ -74,6 +74,13 @@ def rows(session, name):
     return session.execute(f"FROM {name} ORDER BY ALL").fetchall()
 
 
+@pytest.mark.parametrize(("name", "why"), [("y" * 300, "too long"), (os.fsdecode(b"\xff"), "not UTF-8")])
+def test_a_name_that_no_file_can_have_is_refused(lake, tmp_path, name, why):
+    with pytest.raises(InputError, match=f"cannot be written: its name is {why}"):
+        export(lake.published_file, tmp_path / name, Selection())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_everything_that_analysts_read_is_in_the_file_and_it_needs_no_other(lake, tmp_path):
     with open_published(lake.published_file) as session:
         expected = {name: (rows(session, name), comments(session, name)) for name in relations(session)}
