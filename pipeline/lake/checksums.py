@@ -45,8 +45,7 @@ def sum_of(data: bytes) -> Sum:
 
 def sum_of_file(place: Path) -> Sum:
     """Return the checksum of a file. Raises OSError."""
-    if place.exists() and not place.is_file():
-        # A pipe would never end.
+    if place.exists() and not place.is_file():  # A pipe would never end.
         raise OSError(errno.EINVAL, "not a file", str(place))
     digest, size = xxhash.xxh3_128(), 0
     with place.open("rb") as file:
@@ -148,12 +147,13 @@ class Recorded:
                 found[sums] = "its last lines are gone"
         return found
 
-    def refuse(self, place: Path, found: Sum) -> None:
-        """Raise CorruptObject if a file is not what was written."""
+    def refuse(self, place: Path, found: Sum | None) -> None:
+        """Raise CorruptObject if a file is not what was written; None: it cannot be read."""
         recorded = self.of(place)
         if recorded and found not in recorded:
+            why = "its checksum is not the recorded one" if found else "it is not a file, or the disk cannot read it"
             raise CorruptObject(
-                f"{place} is damaged: its checksum is not the recorded one.",
+                f"{place} is damaged: {why}.",
                 kept="Nothing was changed, and no other file is touched.",
                 hint="List the damage and its repairs: nightaudit verify --deep",
                 place=place,
@@ -199,13 +199,23 @@ def refuse_damaged(root: Path, places: Iterable[Path]) -> None:
     recorded = Recorded(root)
     for place in places:
         if recorded.of(place):
-            recorded.refuse(place, sum_of_file(place))
+            recorded.refuse(place, _read_sum(place))
 
 
 def damaged_of(root: Path, places: Iterable[Path]) -> list[Path]:
     """Return those of some files that are not what was written. Raises OSError."""
     recorded = Recorded(root)
-    return [place for place in places if recorded.of(place) and sum_of_file(place) not in recorded.of(place)]
+    return [place for place in places if recorded.of(place) and _read_sum(place) not in recorded.of(place)]
+
+
+def _read_sum(place: Path) -> Sum | None:
+    """Return the checksum of a file; None if its place holds none, or the disk cannot read it."""
+    try:
+        return sum_of_file(place)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.EIO}:
+            raise
+        return None
 
 
 def carry_over(root: Path, former: Path, place: Path) -> None:

@@ -168,11 +168,12 @@ def rows_of(found: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
 def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConnection:
     """Open the published file read-only, in UTC, with its schemas on the search path.
 
-    With `spill`, the session has the memory of a report and spills to that folder. Raises InputError if nothing is
-    published, and CorruptObject if the file is damaged.
+    With `spill`, it has the memory of a report. Raises InputError if nothing is published, CorruptObject if damaged.
     """
     if not file.exists():
         raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
+    if not file.is_file():  # DuckDB would wait for a pipe.
+        raise damaged(file, "it is not a file")
     session = duckdb.connect(":memory:")
     try:
         session.execute("SET TimeZone = 'UTC'")
@@ -218,9 +219,8 @@ def query_published(
 
 def failed_query(file: Path, error: duckdb.Error) -> NightauditError:
     """Return the error of a failed query over the published file: a wrong query, or a damaged file."""
-    if isinstance(error, _DAMAGE):
-        return damaged(file, str(error))
-    return InputError(f"{CANNOT_RUN}{error}", hint=LIST_RELATIONS)
+    is_damaged = isinstance(error, _DAMAGE)
+    return damaged(file, str(error)) if is_damaged else InputError(f"{CANNOT_RUN}{error}", hint=LIST_RELATIONS)
 
 
 def has_moved(file: Path) -> bool:
@@ -237,7 +237,7 @@ def has_moved(file: Path) -> bool:
 def damaged(file: Path, why: str) -> CorruptObject:
     """Return the error of a published file that DuckDB cannot read: it was moved, or is damaged."""
     with suppress(duckdb.Error):
-        if has_moved(file):
+        if file.is_file() and has_moved(file):
             return CorruptObject(
                 "The lake was moved, and its published file still points to the old folder.",
                 kept="Nothing is damaged or lost.",

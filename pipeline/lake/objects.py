@@ -162,8 +162,7 @@ class Lake(Layout):
         except (ValueError, RecursionError) as error:
             reason = str(error)
         raise CorruptObject(
-            f"{self.local(path)} is not readable JSON: {reason}",
-            hint="Restore this file from a backup; what it described cannot be resumed without it.",
+            f"{self.local(path)} is not readable JSON: {reason}", hint=f"List the damage and its repairs: {_LIST}"
         )
 
     def exists(self, path: str) -> bool:

@@ -95,6 +95,11 @@ def user_query(
     """
     if not file.exists():
         raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
+    if not file.is_file():
+        # This import is slow.
+        from pipeline.lake.database import damaged
+
+        raise damaged(file, "it is not a file")
     with tempfile.TemporaryDirectory(prefix="nightaudit-", ignore_cleanup_errors=True) as spill:
         process = process or _started()
         try:

@@ -101,8 +101,11 @@ class LakeFolder:
         }
 
     def fetch(self, path: str, place: Path) -> None:
-        """Copy a file. Raises FileNotFoundError if it is gone."""
-        shutil.copyfile(self._root / path, place)
+        """Copy a file. Raises FileNotFoundError if it is gone, and CorruptObject if it is none."""
+        try:
+            shutil.copyfile(self._root / path, place)
+        except (shutil.SpecialFileError, IsADirectoryError):
+            raise _damaged(self, path) from None
 
     def recorded(self, path: str) -> set[Sum]:
         """Return the recorded checksums of a file; empty if there are none."""
@@ -227,11 +230,15 @@ def _fetch(source: Source, path: str, place: Path) -> None:
 def _refuse_damaged(source: Source, path: str, arrived: Path) -> None:
     recorded = source.recorded(path)
     if recorded and sum_of_file(arrived) not in recorded:
-        raise CorruptObject(
-            f"{path} is damaged in {source.name}, or was damaged while copying.",
-            kept="What was pulled earlier is unchanged.",
-            hint="Pull again. If it fails again, check the source lake: nightaudit verify --deep",
-        )
+        raise _damaged(source, path)
+
+
+def _damaged(source: Source, path: str) -> CorruptObject:
+    return CorruptObject(
+        f"{path} is damaged in {source.name}, or was damaged while copying.",
+        kept="What was pulled earlier is unchanged.",
+        hint="Pull again. If it fails again, check the source lake: nightaudit verify --deep",
+    )
 
 
 def _remove_others(folder: Path, wanted: Iterable[str]) -> int:

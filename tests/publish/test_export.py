@@ -12,7 +12,7 @@ from nights import FIRST_DAY, load_night, started_at
 from typer.testing import CliRunner
 
 from pipeline.cli.commands import app
-from pipeline.domain.errors import CorruptObject, InputError, LakeFull
+from pipeline.domain.errors import CorruptObject, InputError, LakeFull, NightauditError
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.lake.published_paths import paths_read_by, read_from_here
@@ -72,6 +72,43 @@ def relations(session):
 
 def rows(session, name):
     return session.execute(f"FROM {name} ORDER BY ALL").fetchall()
+
+
+READERS = [
+    ["query", "SELECT 1"],
+    ["cases"],
+    ["metrics"],
+    ["report", "digest"],
+    ["docs"],
+    ["export", "out.duckdb"],
+    ["pull", "LAKE", "copy"],
+    ["quote", "--sample", "1"],
+    ["confirm"],
+    ["explain", "rule-0123456789abcdef"],
+    ["doctor"],
+    ["verify"],
+    ["status"],
+    ["publish"],
+    ["lake", "--apply"],
+]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_no_command_waits_for_what_is_no_published_file_or_ends_in_a_traceback(home, tmp_path, monkeypatch, make):
+    shutil.copytree(home / "lake", tmp_path / "lake")
+    published = tmp_path / "lake" / "published" / "nightaudit.duckdb"
+    published.unlink()
+    make(published)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(tmp_path / "lake"))
+    monkeypatch.setenv("NIGHTAUDIT_QUOTE_CAP", "5")
+    monkeypatch.setenv("NIGHTAUDIT_SCOPES", "read_rooms write_rooms")
+    for argv in READERS:
+        ended = CliRunner().invoke(app, [str(tmp_path / "lake") if word == "LAKE" else word for word in argv])
+        assert isinstance(ended.exception, NightauditError | SystemExit | None), (argv, ended.exception)
+        if not isinstance(ended.exception, NightauditError):
+            assert argv[0] in {"status", "verify", "doctor", "metrics", "lake", "publish"}, (argv, ended.output)
 
 
 @pytest.mark.parametrize(("name", "why"), [("y" * 300, "too long"), (os.fsdecode(b"\xff"), "not UTF-8")])
