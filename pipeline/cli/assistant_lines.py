@@ -18,7 +18,7 @@ MOST_LINE_BYTES: Final = 8_000_000
 
 
 class AssistantLines(io.RawIOBase):
-    """Standard input that ends at a line longer than any message, when nobody reads the output, or by `end`.
+    """Standard input that ends at a line longer than any message, when the output has no reader, or by `end`.
 
     However it ends, `end_work` is called: the server waits for running tools, whose answers no one would get.
     """

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import partial, wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -20,11 +17,12 @@ from pydantic import Field
 
 from pipeline import __version__
 from pipeline.cli.assistant_lines import MOST_LINE_BYTES, AssistantLines, hanging_up
+from pipeline.cli.assistant_queries import Queries, ending_with_its_call
 from pipeline.cli.query import as_json
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.domain.texts import printable, printable_json, shortened
 from pipeline.lake import Lake
-from pipeline.lake.user_query import Bounds, query_process, user_query
+from pipeline.lake.user_query import Bounds, user_query
 from pipeline.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ _Rows = dict[str, Any]
 
 def serve_assistant() -> None:
     """Serve until the assistant closes the input or the output. Raises InputError if the SDK is not installed."""
-    queries = _Queries()
+    queries = Queries()
     lines = AssistantLines(sys.stdin.buffer, sys.stdout.buffer, queries.end)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(lines), encoding="utf-8")
     made = server(read_settings(), queries)
@@ -66,64 +64,7 @@ def serve_assistant() -> None:
         )
 
 
-class _Queries:
-    """The processes of running queries, of the server or of one call: they end with it."""
-
-    def __init__(self) -> None:
-        self._running = set[subprocess.Popen[bytes]]()
-        self._is_ended = False
-
-    @contextmanager
-    def one(self) -> Iterator[subprocess.Popen[bytes]]:
-        """Give a process for a query."""
-        holders = (self, _of_call.get(self))
-        with query_process() as process:
-            for holder in holders:
-                holder.hold(process)
-            try:
-                yield process
-            finally:
-                for holder in holders:
-                    holder.release(process)
-
-    def hold(self, process: subprocess.Popen[bytes]) -> None:
-        """End a process with the others."""
-        self._running.add(process)
-        if self._is_ended:
-            process.kill()
-
-    def release(self, process: subprocess.Popen[bytes]) -> None:
-        """Leave a process that has ended."""
-        self._running.discard(process)
-
-    def end(self) -> None:
-        """End all of them, and any that start later."""
-        self._is_ended = True
-        for process in list(self._running):
-            process.kill()
-
-
-# The queries of the call that a thread works for.
-_of_call: ContextVar[_Queries] = ContextVar("of_call")
-
-
-def _ending_with_its_call(tool: Callable[..., str]) -> Callable[..., Awaitable[str]]:
-    """Return a tool whose query ends when the assistant cancels the call, not at its limit of time."""
-    from anyio import to_thread
-
-    @wraps(tool)
-    async def called(**given: object) -> str:
-        queries = _Queries()
-        _of_call.set(queries)
-        try:
-            return await to_thread.run_sync(partial(tool, **given), abandon_on_cancel=True)
-        finally:
-            queries.end()
-
-    return called
-
-
-def server(settings: Settings, queries: _Queries | None = None) -> MCPServer:
+def server(settings: Settings, queries: Queries | None = None) -> MCPServer:
     """Return the server of a lake with its tools. Raises InputError if the SDK is not installed."""
     try:
         from mcp.server import MCPServer
@@ -134,17 +75,17 @@ def server(settings: Settings, queries: _Queries | None = None) -> MCPServer:
         ) from None
     made: MCPServer = MCPServer("nightaudit", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-    tools = _Tools(settings, queries or _Queries())
+    tools = _Tools(settings, queries or Queries())
     named = (tools.relations, tools.describe, tools.query, tools.cases, tools.case, tools.findings, tools.explain)
     for tool in (*named, tools.evidence):
-        made.add_tool(_ending_with_its_call(tool), annotations=reads, structured_output=False)
+        made.add_tool(ending_with_its_call(tool), annotations=reads, structured_output=False)
     return made
 
 
 class _Tools:
     """The tools. Their docstrings are what an assistant reads."""
 
-    def __init__(self, settings: Settings, queries: _Queries) -> None:
+    def __init__(self, settings: Settings, queries: Queries) -> None:
         self._settings = settings
         self._queries = queries
         self._lake = Lake(settings.lake)
