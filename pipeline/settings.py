@@ -1,7 +1,5 @@
 """The frozen, validated `Settings`, read once at start-up from the environment and a `.env` file."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable

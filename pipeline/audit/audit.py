@@ -6,8 +6,6 @@ It can be repeated at any time. The first audit decides which offers go into qua
 settings or more nights, may reach another verdict, which then counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime

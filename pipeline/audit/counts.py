@@ -4,8 +4,6 @@ A search lies within one range, so what holds within a search (keys, penalties o
 added up. For checks over all properties, such as those of prices, each range leaves a few columns in files.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

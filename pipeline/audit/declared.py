@@ -3,8 +3,6 @@
 Bounds of single values are row-level rules: see `rules`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

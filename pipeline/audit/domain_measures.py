@@ -4,8 +4,6 @@ For each column, `measures.toml` there says what it means, how severe a deviatio
 compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

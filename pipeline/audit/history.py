@@ -10,8 +10,6 @@ a row have failed as a cold start takes, they are the new level and earlier nigh
 directly; levels and rare shares by their logarithm, so that double and half are equally far.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Text from the supplier is shown as text and never as markup.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

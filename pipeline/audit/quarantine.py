@@ -5,8 +5,6 @@ and readers of the table's log get copies without the quarantined rows. The choi
 alone, so a repeated audit makes the same one. The quarantine is one file and one commit, named after the sweep.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The parts of an audit: measures before they are judged, and findings after."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any

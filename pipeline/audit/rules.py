@@ -4,8 +4,6 @@ Most are the relations of `sql/audit`. `rules.toml` there says which table a rul
 whether violators are quarantined, and why. The others follow from the bounds of the declared columns.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Findings of audits as rows of the table `quality`: written once, read by the gate and by later nights."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import fields, replace

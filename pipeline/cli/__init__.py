@@ -1,7 +1,5 @@
 """The command `nightaudit`. Each command is a few lines over the pipeline; slow imports happen inside them."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """`nightaudit alerts`: messages about findings."""
 
-from __future__ import annotations
-
 from rich.table import Table
 from rich.text import Text
 

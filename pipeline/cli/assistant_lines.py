@@ -1,7 +1,5 @@
 """The input of `nightaudit mcp`, line by line, until the assistant hangs up or a signal stops the command."""
 
-from __future__ import annotations
-
 import io
 import os
 import select

@@ -1,7 +1,5 @@
 """`nightaudit audit`: the quality gate from the command line."""
 
-from __future__ import annotations
-
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text

@@ -1,7 +1,5 @@
 """`nightaudit cases` and `nightaudit case`: what to call about, and the notes on it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path

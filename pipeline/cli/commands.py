@@ -1,7 +1,5 @@
 """All commands. The pipeline does the work; `views` makes what they print."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """`nightaudit confirm`: re-query flagged cells."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """`nightaudit demo`: weeks of simulated nights, and where to look at them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """`nightaudit doctor`: what is wrong, and how to fix it."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.metadata
 import json

@@ -1,7 +1,5 @@
 """`nightaudit drift`: how raw answers deviate from the supplier's document, and where each field is stored."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """`nightaudit explain`: a flag or another finding, traced to its raw answers and recomputed."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

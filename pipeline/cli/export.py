@@ -1,7 +1,5 @@
 """`nightaudit export`: a self-contained DuckDB file."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 

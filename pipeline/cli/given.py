@@ -1,7 +1,5 @@
 """Options of the command line that override the environment."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`nightaudit lake`: the size of the lake, and its maintenance."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime

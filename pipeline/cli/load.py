@@ -1,7 +1,5 @@
 """`nightaudit load`: files of the user."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.text import Text

@@ -1,7 +1,5 @@
 """`nightaudit nightly`: the whole night, in this process."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Sequence

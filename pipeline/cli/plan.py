@@ -1,7 +1,5 @@
 """`nightaudit plan`: what a spec will cost."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The progress of a sweep: a bar in a terminal, plain lines elsewhere."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """`nightaudit publish`: a sweep becomes part of the published file."""
 
-from __future__ import annotations
-
 from pipeline.cli import views
 from pipeline.cli.given import notification_block, refuse_blocks_without_server
 from pipeline.cli.terminal import Terminal

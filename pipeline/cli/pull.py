@@ -1,7 +1,5 @@
 """`nightaudit pull`: the published file of another lake, with the files that it reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.text import Text

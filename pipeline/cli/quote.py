@@ -1,7 +1,5 @@
 """`nightaudit quote`: request quotes for a sample, or show the ledger."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

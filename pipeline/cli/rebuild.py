@@ -1,7 +1,5 @@
 """`nightaudit rebuild`: every table and the published file from the raw answers, offline."""
 
-from __future__ import annotations
-
 import asyncio
 
 from rich.text import Text

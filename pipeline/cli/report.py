@@ -1,7 +1,5 @@
 """`nightaudit report`: pages for people."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.text import Text

@@ -1,7 +1,5 @@
 """`nightaudit serve`: reports and notebooks for a browser on this machine."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import sys

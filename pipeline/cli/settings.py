@@ -1,7 +1,5 @@
 """`nightaudit settings` and `nightaudit spec`: every setting and spec key, its value here and its source."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path

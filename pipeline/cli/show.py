@@ -1,7 +1,5 @@
 """`nightaudit show`: the request and the answer behind a raw address."""
 
-from __future__ import annotations
-
 import json
 import sys
 from datetime import datetime

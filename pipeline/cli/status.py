@@ -1,7 +1,5 @@
 """`nightaudit status`, `metrics` and `health`: the sweeps of the lake, and how fresh the published file is."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import sys

@@ -1,7 +1,5 @@
 """`nightaudit sweep` and `nightaudit resume`: a sweep from its first search to its last row in the tables."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The terminal: all output passes through here, so that control characters in foreign text have no effect."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """`nightaudit verify`: which files of the lake are damaged, what that affects, and how to repair it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys

@@ -1,7 +1,5 @@
 """What the commands print, made from their arguments alone: no lake, no network, no clock."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from datetime import datetime

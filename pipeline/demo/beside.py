@@ -1,7 +1,5 @@
 """The processes of the demo that follow its sweeps."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Iterable, Iterator

@@ -3,8 +3,6 @@
 It sweeps some properties of every planted kind, and plain ones.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Sequence

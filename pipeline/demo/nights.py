@@ -3,8 +3,6 @@
 Auditing and publishing follow in two other processes, while later nights are swept: each step has work throughout.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Markets, board bases and error codes of the supplier's document, version 1.0.0; currencies of ISO 4217 (2026)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Stable hashes of policies and promotions. They are stored, so their definition never changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import xxhash

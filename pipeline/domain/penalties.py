@@ -4,8 +4,6 @@ A penalty applies by its exact dates, if it has any and they are in order, else 
 `mart.penalty_step` and `mart.penalty_at` of the published file compute what it costs at a given time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Ranges of property ids: a night is computed range by range, each within the memory of one process."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 An address may contain a password, so messages quote only its host and port.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final

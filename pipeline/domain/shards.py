@@ -3,8 +3,6 @@
 Pure arithmetic on the plan's numbers, so that a resumed or repeated run cuts them the same way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

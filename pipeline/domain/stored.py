@@ -1,7 +1,5 @@
 """Where each response field of the supplier's document is kept: its path in an answer, and the column that holds it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pipeline.domain.search import Operation

@@ -1,7 +1,5 @@
 """Untrusted text, made harmless for the terminal, spreadsheet, chat or Markdown that shows it."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Final

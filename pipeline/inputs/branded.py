@@ -1,7 +1,5 @@
 """The loaded property map, without importing the readers of users' files, as every sweep needs it."""
 
-from __future__ import annotations
-
 import pyarrow.parquet as pq
 
 from pipeline.domain.tables import PROPERTY_MAP

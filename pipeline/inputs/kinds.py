@@ -1,7 +1,5 @@
 """Kinds of values in columns of users' files, each with the expression that reads it from text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from zoneinfo import available_timezones

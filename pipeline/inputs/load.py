@@ -5,8 +5,6 @@ load finishes one that was killed in between, and `replay` restores lost tables 
 about the same thing, the one with the highest number counts.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

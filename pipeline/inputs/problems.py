@@ -1,7 +1,5 @@
 """Mistakes in a user's file: each with its row, column and reason, reported in one error."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from pipeline.domain.errors import InputError

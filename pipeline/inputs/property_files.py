@@ -10,8 +10,6 @@ part of a report.
 A weight is how much a property, or a market, counts in a score. The default is 1.
 """
 
-from __future__ import annotations
-
 import polars as pl
 
 from pipeline.inputs import kinds, user_table

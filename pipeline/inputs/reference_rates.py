@@ -5,8 +5,6 @@ Date,USD,JPY,…,                  history: one row a day, `N/A` where there was
 Date, USD, JPY, …                daily: one row, the date as `20 November 2026`
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 import zlib

@@ -4,8 +4,6 @@ The columns are those of `COLUMNS`. A room, board or policy that is left out is 
 then have a lower match grade.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import polars as pl

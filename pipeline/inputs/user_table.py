@@ -4,8 +4,6 @@ CSV is split line by line, so that a fault names the row that a spreadsheet show
 several lines. Rows of Parquet are counted as if there were a header too.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -4,8 +4,6 @@ Calls are leased: an object `calls/<day>/<number>` stands for some calls, and cr
 cannot create the same one. Calls that a killed process had leased but not used are lost for the day.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import datetime

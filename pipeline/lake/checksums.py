@@ -12,8 +12,6 @@ file differs from one that a killed process never wrote, or that the lake has re
 Checksums find damage, not forgery.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import platform

@@ -4,8 +4,6 @@ While a sweep lands, each of its segments is a file. Once all are loaded, they a
 another folder, in one commit. The rows stay the same.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise, zip_longest

@@ -1,7 +1,5 @@
 """The one module that opens DuckDB: over a sweep's files, over the lake's tables, and over the published file."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress

@@ -3,8 +3,6 @@
 The name is an application transaction, so that a repeated or racing commit is recognised as done.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain

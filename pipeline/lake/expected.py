@@ -1,7 +1,5 @@
 """Compares the files of a lake with those recorded: which are gone, and which have lost their checksums."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

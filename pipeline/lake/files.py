@@ -3,8 +3,6 @@
 A task on a machine that does not share the night's folder collects what it wrote or removed (`touching`), and sends it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

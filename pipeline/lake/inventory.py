@@ -1,7 +1,5 @@
 """The size of a lake: files, bytes and rows, by kind and by the night that wrote them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date

@@ -13,8 +13,6 @@
 <lake>/checksums/                         checksums of all files: see `checksums`
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -1,7 +1,5 @@
 """Which files of its lake the published file reads, and how a copy of it reads those of another folder."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath

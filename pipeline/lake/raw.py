@@ -5,8 +5,6 @@ without further compression (they come compressed), and each page carries a chec
 shard.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 It is checked against what was loaded: if the tables know the search, the body's SHA-256 must be theirs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Sequence

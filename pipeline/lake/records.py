@@ -1,7 +1,5 @@
 """Small objects of the lake as JSON: each written in one piece, and read back as the same type."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import msgspec

@@ -5,8 +5,6 @@ end of a line is noticed. A process that is killed between the two leaves a firs
 no damage. Files of an earlier version have no such line.
 """
 
-from __future__ import annotations
-
 import os
 import zlib
 from collections.abc import Iterator

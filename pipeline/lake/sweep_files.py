@@ -5,8 +5,6 @@
 <table>/<sweep>-kept/      copies without offers in quarantine, for readers of the table's log
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The log of a Delta table: read again only when it has changed, and recorded, as its writer keeps no checksums."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The condition of an alert rule: what follows WHERE, on one row."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from itertools import accumulate

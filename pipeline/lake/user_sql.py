@@ -6,8 +6,6 @@ session reaches no files but the lake's, no extension and no setting. The parser
 ATTACH write inside a folder that may be read.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

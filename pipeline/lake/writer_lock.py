@@ -1,7 +1,5 @@
 """The one writer lock of a lake's folder, and the error for a write that fails."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Both need libraries that take seconds to start. It starts them while answers are
 computed. A night without it, or one that loses it, does the same work itself.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor

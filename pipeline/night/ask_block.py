@@ -1,7 +1,5 @@
 """A block of a sweep's searches, sent by a worker of a cluster with its own settings."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

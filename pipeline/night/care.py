@@ -11,8 +11,6 @@ Nights that an open flag or the latest offers refer to are kept. Each step is on
 process leaves an intact lake, and the next run continues.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ order is that of the spec's rules; within a rule, properties that have gone long
 then lower ids. The same published night gives the same choice.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Checksums show that a file is what was written; this shows that its rows match t
 one segment of each operation, chosen by the sweep's id, so that over many nights all markets are compared.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from zlib import crc32

@@ -4,8 +4,6 @@ A run is recorded before its first search, and each answer lands in the raw zone
 alone, so the next run settles one that was killed: landed answers are judged, and the other flags are not confirmable.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import Counter

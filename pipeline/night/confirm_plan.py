@@ -1,7 +1,5 @@
 """The plan of a run of confirmations: flags, the cells that they rest on, and the fewest searches that cover them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

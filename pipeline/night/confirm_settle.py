@@ -1,7 +1,5 @@
 """The results of re-queried flags, from the answers that have landed."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta

@@ -4,8 +4,6 @@ A sweep that passed its audit is published. One that failed is published only wi
 ledger and in `mart.sweep`. A sweep without an audit is not published.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from datetime import datetime

@@ -3,8 +3,6 @@
 A sweep without a record was made by single commands, or by a version that kept none.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from datetime import datetime

@@ -5,8 +5,6 @@ metrics`, as for the textfile collector of a node exporter, so no process has to
 port of this machine.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

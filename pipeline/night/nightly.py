@@ -4,8 +4,6 @@ They run as they are, or as tasks of Prefect (`flows/nightly.py`). Each finished
 night first finishes what this one leaves.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

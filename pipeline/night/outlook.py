@@ -1,7 +1,5 @@
 """What a night would request and cost, estimated before any call."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The sweeps of a lake, how far each has come, and what is published."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The spec of a night: from the settings, or of the lake's demo, with its properties resolved."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable
 from datetime import date, datetime

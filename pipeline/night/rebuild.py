@@ -9,8 +9,6 @@ Quotes are loaded again from their ledger. Users' files and results of earlier a
 gone too, as in a backup without tables, published nights are audited again.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Mapping

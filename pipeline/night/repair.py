@@ -1,7 +1,5 @@
 """The consequences of damage to a file of the lake, and the command or step that repairs it."""
 
-from __future__ import annotations
-
 import logging
 import shlex
 from pathlib import Path, PurePath, PurePosixPath

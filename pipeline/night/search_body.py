@@ -1,7 +1,5 @@
 """The body of a search as it is sent for a sweep."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The log line of each step of a night."""
 
-from __future__ import annotations
-
 from pipeline.domain.search import STATUSES
 from pipeline.night.night import Night
 from pipeline.report import reports_page

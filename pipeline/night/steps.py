@@ -1,7 +1,5 @@
 """A sweep by the settings: begin it, or resume it, and collect it."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 from dataclasses import replace

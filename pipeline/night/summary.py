@@ -1,7 +1,5 @@
 """The result of a night in one small value: printed by the commands, and kept by Prefect as an artifact."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path

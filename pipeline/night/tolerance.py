@@ -1,7 +1,5 @@
 """Whether a finished sweep is usable: how many of its cells failed, and whether it has any usable answer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

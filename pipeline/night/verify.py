@@ -5,8 +5,6 @@ those exist with their original size. Deep: reads every file completely and comp
 the tables hold as many searches as answers landed and, for a part of each sweep, the rows that those answers give.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

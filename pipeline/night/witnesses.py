@@ -1,7 +1,5 @@
 """Folders that must exist because other parts of the lake refer to them, even if their checksums are gone too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The cells of a segment: what was planned, and the one status of each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

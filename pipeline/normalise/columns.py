@@ -1,7 +1,5 @@
 """Columns of a segment: joined from its answers, and repeated for rows that share a value."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ differ, a closer look shows whether a name came twice. Searching the body for a 
 reading it takes; counting takes less than a twentieth.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

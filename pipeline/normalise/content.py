@@ -4,8 +4,6 @@ The same content comes with every requested stay, so a segment keeps each distin
 that returned it. Changes since earlier sweeps are computed when the sweep is published.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pyarrow as pa

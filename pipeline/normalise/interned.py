@@ -5,8 +5,6 @@ of the segment. A segment has few distinct texts in multi answers and at most on
 instance lives as long as its segment.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Exact money: numbers of a body become DECIMAL(18,4) or are refused, never rounded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import chain

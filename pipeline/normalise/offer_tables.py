@@ -3,8 +3,6 @@
 Most offers share their board, policy and promotions with others: each distinct text is read once and repeated here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Unknown fields, numbers written as texts and the like are noted and never cost a
 reading cannot use raises `Unfit`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

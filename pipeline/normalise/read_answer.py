@@ -1,7 +1,5 @@
 """Reading one answer: strictly first, and part by part where that fails."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 

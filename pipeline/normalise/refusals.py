@@ -1,7 +1,5 @@
 """Refusals: unreadable parts of an answer, and objects with an error or a message instead of content."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any

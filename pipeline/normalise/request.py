@@ -1,7 +1,5 @@
 """The request of a raw record, read back from what was sent: answers do not repeat it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import date
 

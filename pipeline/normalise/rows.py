@@ -1,7 +1,5 @@
 """The rows of a segment, collected search by search and turned into Arrow tables at its end."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Container, Sequence

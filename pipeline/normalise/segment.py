@@ -4,8 +4,6 @@ The same shards always give the same files. Files appear complete under their na
 the segment is done.
 """
 
-from __future__ import annotations
-
 import gc
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping

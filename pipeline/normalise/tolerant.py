@@ -4,8 +4,6 @@ Unknown fields, numbers written as texts and the like are recorded and never cos
 refused with its path and reason; its neighbours are kept.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

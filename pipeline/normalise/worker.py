@@ -3,8 +3,6 @@
 It imports only what normalising needs. A fork server holds these modules once, and workers share its memory.
 """
 
-from __future__ import annotations
-
 import gc
 
 # For the fork server: what it imports is available in each worker.

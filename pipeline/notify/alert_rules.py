@@ -12,8 +12,6 @@ who = ["revenue"]
 webhook_from = "REVENUE_WEBHOOK"     # name of an environment variable; addresses are secrets
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Literal, Self

@@ -3,8 +3,6 @@
 The lake records every message sent, separately for each rule, receiver and way.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@ Messages are first recorded in the lake, separately for each way; one that did n
 audit.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

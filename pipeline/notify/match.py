@@ -1,7 +1,5 @@
 """What is new, still open and resolved: a rule's rows against those sent before."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

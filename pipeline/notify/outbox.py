@@ -4,8 +4,6 @@ Each message is recorded in the lake by receiver and way after it was sent: one 
 time, and none twice. A stop signal waits for the message in hand; one that was cut off by a kill may be sent again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar

@@ -3,8 +3,6 @@
 It is sent after the night is published. One that does not arrive is sent again after the next night.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from datetime import date

@@ -1,7 +1,5 @@
 """Sending a message to a receiver: a subject and a text, by webhook, notification block or e-mail."""
 
-from __future__ import annotations
-
 import logging
 import smtplib
 import ssl

@@ -5,8 +5,6 @@ If earlier sweeps of this lake have measured the cost of a cell, their averages 
 order of magnitude right. An estimate says which of its figures were measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """How a task reaches a machine that cannot see the lake's folder, and how its results come back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol

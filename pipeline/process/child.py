@@ -1,7 +1,5 @@
 """How worker processes are started, and what they do with signals and at the end of their parent."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -4,8 +4,6 @@ It has its own fonts, with the widths of Arial. A font that is installed on the 
 letter measured, which takes half of the time of a chart, and charts would depend on the machine.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

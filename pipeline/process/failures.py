@@ -1,7 +1,5 @@
 """Failures as our errors: of the system (no space, no memory, no more files or processes), and of tasks in a group."""
 
-from __future__ import annotations
-
 import errno
 import re
 from collections.abc import AsyncIterator, Iterator

@@ -4,8 +4,6 @@ Our libraries run threads in C++ and Rust. A thread that gets no memory ends the
 of our code noticing. So limits are compared with known needs before anything starts.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

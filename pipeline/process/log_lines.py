@@ -1,7 +1,5 @@
 """The format of the log: lines for a terminal, or one JSON object per line, with its sweep."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """pyarrow without pandas, which it imports if it can, to recognise its objects."""
 
-from __future__ import annotations
-
 import sys
 from importlib.abc import MetaPathFinder
 

@@ -3,8 +3,6 @@
 A part holds only addresses, so any process can compute it, and computing it again gives the same files.
 """
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

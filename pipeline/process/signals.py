@@ -1,7 +1,5 @@
 """What SIGINT and SIGTERM do: they stop the work in hand, and say what was kept and how to continue."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

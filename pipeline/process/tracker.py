@@ -1,7 +1,5 @@
 """Python's own tracker of shared resources, which prints tracebacks if it is killed from outside."""
 
-from __future__ import annotations
-
 import logging
 import os
 import warnings

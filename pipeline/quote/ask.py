@@ -1,7 +1,5 @@
 """Requesting quotes one after the other: each is recorded, sent once, and recorded again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime

@@ -5,8 +5,6 @@
 <lake>/quotes/<run>/<number>-answer.json  what came back, byte by byte, with the reservation id
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

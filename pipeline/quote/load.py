@@ -1,7 +1,5 @@
 """The ledger as rows of the tables of quotes: each run once, after its end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """The outcome of a quote, from its intent and its answer alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A quoted product as rows of the tables, with the same columns as a stored offer, its penalties and promotions."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal, InvalidOperation

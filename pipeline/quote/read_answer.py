@@ -4,8 +4,6 @@ An answer may confirm a reservation, so it is read as far as possible. Amounts a
 that were sent, and ids are exact.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from decimal import Decimal, InvalidOperation

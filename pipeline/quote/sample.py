@@ -1,7 +1,5 @@
 """Which stored offers are quoted: a sample of what is on sale, determined by a seed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from datetime import date, datetime

@@ -1,7 +1,5 @@
 """The raw answers behind findings, each compared with its rows in the tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Cases: findings with one cause to call about, and their annotations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 

@@ -5,8 +5,6 @@ objects are only counted by shape (their fields and the kinds of their values), 
 with the document at the end. Every field is optional, so a missing one is not a mistake, but its share shows a change.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One raw answer or quote, printed from its address."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pipeline.domain.errors import InputError

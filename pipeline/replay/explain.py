@@ -3,8 +3,6 @@
 The answers behind a flag are normalised again, published in memory, and judged by the SQL of the rule.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

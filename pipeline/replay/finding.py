@@ -1,7 +1,5 @@
 """Findings of a published file by id, as rows with the names of their columns."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Mapping, Sequence

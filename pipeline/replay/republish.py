@@ -3,8 +3,6 @@
 The findings of a rule then depend on these answers alone.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager

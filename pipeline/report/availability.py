@@ -1,7 +1,5 @@
 """Availability and prices: what is on sale, how it sells out, and how prices move towards the stay."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from pipeline.report.chart_kinds import calendar, shares, towards_the_stay

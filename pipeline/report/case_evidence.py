@@ -4,8 +4,6 @@ It is read from the tables by the sweeps and searches in the findings; every raw
 SHA-256 of what was loaded.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A case has its own page and no section on a property's page, because it may be a
 limited, so that thousands of cases cost no more.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Two answers side by side: their fields, those that a finding rests on, and their differences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal

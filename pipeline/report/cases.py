@@ -1,7 +1,5 @@
 """Cases on a page, the most urgent first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The kinds of charts that several pages share: calendars, bars of shares, and lines towards the stay."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 It is made from the comments in the file, so it is correct for the night that it was written from.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The nightly digest: what changed since the last night, on one page."""
 
-from __future__ import annotations
-
 import altair as alt
 import polars as pl
 

@@ -4,8 +4,6 @@ Text from a supplier may start like a formula, which a spreadsheet would run, or
 JSON neutralise such text, and Parquet keeps it as received.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from datetime import date, datetime

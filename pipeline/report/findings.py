@@ -1,7 +1,5 @@
 """Findings on a page: the flags of some rules, the most severe first, each with the command that replays it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Changes of findings in the last night: new ones, ended ones, and how many each rule has."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from pipeline.report.findings import MOST_SEVERE_FIRST, WHAT_AND_WHERE, findings, most_severe_first, worded

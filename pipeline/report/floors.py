@@ -1,7 +1,5 @@
 """The sections of the parity page that are about floors: of offers, of selling prices, and of packages."""
 
-from __future__ import annotations
-
 import altair as alt
 import polars as pl
 

@@ -1,7 +1,5 @@
 """The sections of the parity page that explain gaps: what they consist of, and what the supplier's rates add."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil, floor
 from typing import Any

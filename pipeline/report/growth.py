@@ -1,7 +1,5 @@
 """A chart of a lake's growth: the bytes that each night has written, by kind."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -5,8 +5,6 @@ So the Host, Origin and token of every request and WebSocket are checked, and no
 from another origin.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field

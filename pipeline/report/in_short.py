@@ -1,7 +1,5 @@
 """The summary of the digest: its title, main sentences and main numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

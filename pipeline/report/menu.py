@@ -1,7 +1,5 @@
 """The menu of a night's pages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final

@@ -3,8 +3,6 @@
 The templates escape text from the supplier.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

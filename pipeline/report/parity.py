@@ -1,7 +1,5 @@
 """Parity: whether markets are priced alike, what the gaps consist of, and whether floors are kept."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from pipeline.report.chart_kinds import around_zero, calendar, shares

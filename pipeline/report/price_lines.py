@@ -3,8 +3,6 @@
 They are drawn without the drawing library, which takes a tenth of a second for each of the hundreds in a night.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Final

@@ -1,7 +1,5 @@
 """Promotions: how often and how deep they are, whether they are real, and when they run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

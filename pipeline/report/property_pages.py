@@ -3,8 +3,6 @@
 All pages of a night are made from a few queries. Their number is limited; properties with open cases come first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 

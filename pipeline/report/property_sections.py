@@ -1,7 +1,5 @@
 """The sections of a property's page: its cases, prices night by night, parity, floors and promotions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date
 

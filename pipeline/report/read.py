@@ -1,7 +1,5 @@
 """Reading relations of the published file for a report, limited to its scope."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property

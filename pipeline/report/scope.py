@@ -1,7 +1,5 @@
 """What a report is about: all that the published file knows, or one property, market or span of stay dates."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The one script of our pages, which sorts and filters tables, and the hash that permits only it."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path

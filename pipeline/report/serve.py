@@ -1,7 +1,5 @@
 """Serving the reports of a lake, and the notebooks, to a browser on this machine that knows the token."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

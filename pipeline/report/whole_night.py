@@ -1,7 +1,5 @@
 """Unusual events of a complete night: silent markets, prices that moved together, a new reference market."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Words for the codes in our columns, on pages. The figures in files keep the codes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Writing a night's reports: pages, figures, and the page of all nights."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 The files in this folder are those of `DAY`. Made for today, they name stays that the sample spec requests tonight.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import sys

@@ -1,7 +1,5 @@
 """`nightaudit sandbox` and `python -m pipeline.sandbox`: the sandbox in the foreground."""
 
-from __future__ import annotations
-
 import sys
 from datetime import UTC, date, datetime
 from pathlib import Path

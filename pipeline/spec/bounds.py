@@ -3,8 +3,6 @@
 A few hundred bytes of YAML can stand for a billion nodes, and a long dotted key of TOML costs the square of its parts.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import groupby
 from pathlib import Path

@@ -5,8 +5,6 @@ tomllib itself as the judge: a statement ends at the first line with which it pa
 could disagree with the first, and the cost arises only where there is an error to place.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from bisect import bisect_left

@@ -1,7 +1,5 @@
 """The sweep spec: what a sweep asks for, validated and frozen."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from typing import Annotated, Self

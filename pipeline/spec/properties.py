@@ -1,7 +1,5 @@
 """From a spec's source of properties to the ids themselves."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice

@@ -1,7 +1,5 @@
 """A spec's file becomes a SweepSpec, or one SpecError that lists every mistake with its line; its keys as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """The values that a spec's keys may hold, each with an error that says what is allowed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable, Iterable
 from datetime import date, datetime, timedelta

@@ -1,7 +1,5 @@
 """`Answer`: the untouched result of one search, and `Failure`: why there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

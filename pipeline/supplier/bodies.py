@@ -1,7 +1,5 @@
 """Response bodies: inflating them within a limit, recognising JSON, and counting its field names without decoding."""
 
-from __future__ import annotations
-
 import re
 
 import msgspec

@@ -1,7 +1,5 @@
 """Date-times as the supplier's document writes them: `yyyy-MM-dd'T'HH:mm:ssXXX`."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

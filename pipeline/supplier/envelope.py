@@ -5,8 +5,6 @@ list properties in the documented shape, or give a documented code. Anything els
 uses this to decide whether to retry at once, and the normaliser to decide each cell's status: one decision for both.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

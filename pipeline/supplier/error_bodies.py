@@ -1,7 +1,5 @@
 """Errors in an answer: in the two shapes of the document, and in more that services use."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

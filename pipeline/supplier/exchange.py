@@ -1,7 +1,5 @@
 """One request and its response, within limits of time and bytes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterable
 from dataclasses import dataclass, field

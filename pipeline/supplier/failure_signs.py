@@ -6,8 +6,6 @@ sale, any message in an undocumented field is enough: two words in a row of thre
 versions, instants and numbers have none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ httpx-aiohttp raises httpx errors caused by aiohttp's, but reports nearly every 
 and lets some of aiohttp's errors through. So the cause counts first.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from urllib.parse import urlsplit

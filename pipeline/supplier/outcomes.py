@@ -1,7 +1,5 @@
 """What an `Answer` means for its cells, and whether a smaller batch may help."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

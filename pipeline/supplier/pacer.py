@@ -4,8 +4,6 @@ Why not aiolimiter: its bucket lets a full second's worth of requests leave at o
 drains, which is twice the allowed rate in the worst second, and it cannot be paused for all senders.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import deque

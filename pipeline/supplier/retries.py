@@ -4,8 +4,6 @@ The client retries in a plain loop. stamina retries on exceptions, with its own 
 per caller; here a failure is a value, Retry-After holds up the complete sweep, and tests pass in time and chance.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime

@@ -4,8 +4,6 @@ The lake counts them too, so that an emptied store does not raise the cap. Calls
 when it ends, or when the day ends, are lost for the day.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime

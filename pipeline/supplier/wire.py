@@ -8,8 +8,6 @@ Boards, promotions and penalties stay undecoded (`msgspec.Raw`): the same few te
 night, and each is decoded once. Amounts are doubles in searches, which have many, and Decimals in quotes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Generic, TypeVar

@@ -1,7 +1,5 @@
 """The start of a sweep: its plan is recorded before the first search is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Properties in doubt: which of them to request again, by what is known from earlier nights."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 

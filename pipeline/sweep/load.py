@@ -4,8 +4,6 @@ The commit of a table carries an application transaction named after sweep and p
 a repeated or racing load finds it done. The sweep's own row comes last, counted from the tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """The processes that normalise, behind a bounded queue of segments."""
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import sys

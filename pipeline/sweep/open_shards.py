@@ -4,8 +4,6 @@ While failures may turn out to be an outage, a shard that ends among them is hel
 count as requested; if it is discarded, they are requested again.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence

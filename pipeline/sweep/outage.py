@@ -4,8 +4,6 @@ A probe searches one property, and its answer is not landed. A market that is ou
 are answered) is still swept: each search is sent once, and its halves only if one of its properties is answered.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The progress of a sweep, and who is shown it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable

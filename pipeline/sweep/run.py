@@ -1,7 +1,5 @@
 """Running a sweep: collect, land, normalise and load side by side."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from copy import copy

@@ -3,8 +3,6 @@
 If a worker is lost, another one repeats its block without the shards that have landed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence

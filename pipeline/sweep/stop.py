@@ -1,7 +1,5 @@
 """Stopping a sweep: in good order at the first signal, at once at the second."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Iterator

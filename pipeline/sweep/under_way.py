@@ -1,7 +1,5 @@
 """What follows landing while a sweep runs: segments are normalised, partitions loaded."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import defaultdict

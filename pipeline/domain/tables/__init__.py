@@ -4,8 +4,6 @@ Everything that writes, checks, documents or publishes a table reads these decla
 DECIMAL(18,4) in the currency of the same row; instants are UTC; `_pct` is 0 to 100.
 """
 
-from __future__ import annotations
-
 from pipeline.domain.tables.cell_state import (
     CELL_CLOSED,
     CELL_COUNT,

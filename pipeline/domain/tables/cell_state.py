@@ -1,7 +1,5 @@
 """The state of cells from night to night: whether anything is on sale, and how many rooms."""
 
-from __future__ import annotations
-
 from pipeline.domain.tables.declaration import (
     ASKED,
     CELL_KEY,

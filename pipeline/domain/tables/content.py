@@ -1,7 +1,5 @@
 """What single answers say about properties and rooms, apart from prices."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from pipeline.domain.tables.declaration import (

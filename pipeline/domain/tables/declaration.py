@@ -1,7 +1,5 @@
 """How tables are declared: columns, their types, and the columns that many tables share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Findings: what each says, how long it has been open, and the result of re-querying it."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from pipeline.domain.tables.declaration import (

@@ -1,7 +1,5 @@
 """Data loaded by users. The rows of a file are kept together under the file's id."""
 
-from __future__ import annotations
-
 from pipeline.domain.tables.declaration import (
     DAY,
     INSTANT,

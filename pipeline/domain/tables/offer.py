@@ -1,7 +1,5 @@
 """Offers on sale, with their penalties, promotions and changes."""
 
-from __future__ import annotations
-
 from pipeline.domain.tables.declaration import (
     ASKED,
     FLAG,

@@ -1,7 +1,5 @@
 """The state of offers from night to night, the files that hold all state, and the reference market."""
 
-from __future__ import annotations
-
 from pipeline.domain.tables.declaration import (
     ASKED,
     CELL_KEY,

@@ -1,7 +1,5 @@
 """The state of prices from night to night: how they moved, and where they were dearer."""
 
-from __future__ import annotations
-
 from pipeline.domain.tables.declaration import (
     CELL_KEY,
     CHECK_IN,

@@ -1,7 +1,5 @@
 """Requested quotes, and the products in their answers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pipeline.domain.tables.declaration import (

@@ -1,7 +1,5 @@
 """Requests and their results: sweeps, searches, cells; what could not be read, or was found by the audit."""
 
-from __future__ import annotations
-
 from pipeline.domain.search import STATUSES
 from pipeline.domain.tables.declaration import (
     ASKED,

@@ -1,7 +1,5 @@
 """How a copy catches up with the store: unknown files are moved aside, new ones downloaded, removed ones deleted."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor

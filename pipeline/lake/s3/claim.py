@@ -5,8 +5,6 @@ states, by the store's clock. Then one may begin a section of its own, so the fo
 and stops. A new process on the owner's machine need not wait: the folder's lock shows that the owner has died.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import platform

@@ -7,8 +7,6 @@
 Commands work on the folder. What has changed in it is found by size and time, and committed as one entry of the log.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """The files of a lake's copy on this machine: which object each one is, and how it looked when last seen."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

@@ -6,8 +6,6 @@
 <prefix>/clock/                       objects of a moment, by which the store's own clock is read
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

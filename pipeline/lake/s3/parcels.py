@@ -4,8 +4,6 @@ A task carries the names of the objects that it reads. The worker fetches those 
 paths as where the night runs, and uploads what it wrote. The night fetches that.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor

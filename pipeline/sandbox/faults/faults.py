@@ -1,7 +1,5 @@
 """Faults on demand: which request fails, and how. Deterministic by seed and by request number or content."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final, Literal
 

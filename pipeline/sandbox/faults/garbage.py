@@ -1,7 +1,5 @@
 """Answers that break a careless reader: readable oddities, unreadable bodies, bodies far too large."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache

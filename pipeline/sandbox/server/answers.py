@@ -1,7 +1,5 @@
 """Answers in the shape of the document, encoded. Pure: a world and a search in, bytes and counts out."""
 
-from __future__ import annotations
-
 from typing import Any, Final, NamedTuple
 
 import msgspec

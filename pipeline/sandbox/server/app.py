@@ -1,7 +1,5 @@
 """The ASGI application: reads requests, asks the pure parts, and sends answers or faults."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, MutableMapping

@@ -5,8 +5,6 @@ parent forked keeps it open; so the parent's process id is checked as well. The 
 used, as it fires when the *thread* that started the child ends.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

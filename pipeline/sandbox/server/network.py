@@ -7,8 +7,6 @@ POST faults (replaces all; `{}` clears) · night (`{"night": 7, "today": "2031-0
      instant that answers of that night are dated with)
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os

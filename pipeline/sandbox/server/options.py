@@ -1,7 +1,5 @@
 """Options of a sandbox: its world, its credentials, its address, its faults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Final

@@ -1,7 +1,5 @@
 """Replies on the wire: gzip, a cache of the latest ones, and counts of what was served."""
 
-from __future__ import annotations
-
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ The document only says 'client credentials, two scopes'; the rest follows the tw
 Basic (each part form-urlencoded first, section 2.3.1) or in the body, never both. A request without a scope gets both.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hmac

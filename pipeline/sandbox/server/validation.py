@@ -13,8 +13,6 @@ Where the document is silent:
 - Unknown fields are ignored. Any 32-bit age is allowed; 18 and over counts as an adult.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import date

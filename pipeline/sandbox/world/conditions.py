@@ -1,7 +1,5 @@
 """Conditions that most properties do not have: a shortest stay, another price for several rooms, a choice of meals."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from pipeline.sandbox.world.hashes import Dice

@@ -1,7 +1,5 @@
 """Names, descriptions, amenities and image addresses: the words of the simulated properties."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from pipeline.sandbox.world.hashes import Dice

@@ -1,7 +1,5 @@
 """Promotions: three kinds, honest by construction, and how they are written."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import msgspec

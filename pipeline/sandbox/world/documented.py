@@ -1,7 +1,5 @@
 """What the supplier's document names: codes, markets, board ids, limits, a search. Transcribed, not imported."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Final, Literal, NamedTuple
 

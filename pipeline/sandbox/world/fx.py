@@ -1,7 +1,5 @@
 """Currencies of the sandbox: fixed reference rates, the mark-up on converted prices, and how amounts are written."""
 
-from __future__ import annotations
-
 from typing import Final
 
 # Units of the currency for one euro; `minor` is how many minor units one unit has (JPY has none).

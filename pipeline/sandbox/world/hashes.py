@@ -1,7 +1,5 @@
 """Deterministic numbers: every choice of the sandbox depends on these functions alone, on every platform."""
 
-from __future__ import annotations
-
 from typing import Final, TypeVar
 
 T = TypeVar("T")

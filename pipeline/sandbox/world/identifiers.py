@@ -3,8 +3,6 @@
 A share of the property ids is above 2**53, where a reader that converts them to a double loses the last digit.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from pipeline.sandbox.world.hashes import mix

@@ -1,7 +1,5 @@
 """What a world offers to one search: the products of each room of each property, at tonight's prices. Pure."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Final, NamedTuple
 

@@ -4,8 +4,6 @@ A property chosen for it lacks two fields, each either left out or null. The cho
 fields in turn, so that a world of some thousand properties shows every field of every answer in both ways.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from pipeline.sandbox.world.documented import Operation

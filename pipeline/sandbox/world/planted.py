@@ -1,7 +1,5 @@
 """Anomalies planted on purpose, and exactly which cells carry them: the truth that reports are measured against."""
 
-from __future__ import annotations
-
 from typing import Any, Final, NamedTuple
 
 from pipeline.sandbox.world.documented import MARKETS

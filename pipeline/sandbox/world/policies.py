@@ -1,7 +1,5 @@
 """Cancellation policies: the steps of a policy, and how they are written in list and in detail answers."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Any, Final, NamedTuple
 

@@ -9,8 +9,6 @@ where `today` moves on together with `night`.
                               + board) x market x product type, then into the currency
 """
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from functools import lru_cache
 from math import ceil

@@ -1,7 +1,5 @@
 """Fixed traits of a property: rooms, boards, policies, fees, habits. Built on first use, from seed and index."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ A world with a story of 45 nights has nights 0 to 44; what lasts beyond its end 
 with nothing else planted take part, so that each cell has a single truth.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Final, NamedTuple
