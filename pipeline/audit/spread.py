@@ -3,13 +3,12 @@
 A search is never cut by a range.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import duckdb
 
@@ -62,7 +61,7 @@ class AuditJob:
         """The sweep of the night."""
         return self.night.sweep_id
 
-    def halves(self) -> list[AuditJob]:
+    def halves(self) -> list[Self]:
         """Return two jobs with half of the blocks each; none for a single block."""
         if len(self.blocks) < 2:
             return []

@@ -29,9 +29,8 @@
 `message` says what happened, `kept` what was kept, and `hint` what to do next.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Self
 
 
 class NightauditError(Exception):
@@ -201,7 +200,7 @@ class CallsUsedUp(SweepStopped):
         super().__init__(message, hint="Wait until tomorrow (UTC), or raise NIGHTAUDIT_DAILY_CALLS.")
 
     @classmethod
-    def of_day(cls, cap: int, day: str) -> CallsUsedUp:
+    def of_day(cls, cap: int, day: str) -> Self:
         """Return the error for a cap and a UTC day."""
         return cls(f"The daily cap of {cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {day} UTC.")
 

@@ -1,9 +1,8 @@
 """Search and cell: what a sweep requests, and the result of each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Self
 
 from pipeline.domain.stay import Party, Stay
 
@@ -74,14 +73,14 @@ class Search:
         """The number that joins rows to their search: unique in a sweep, ascending with the plan."""
         return self.number * NODES_PER_SEARCH + self.node
 
-    def at_node(self, node: int) -> Search:
+    def at_node(self, node: int) -> Self:
         """Return the part of a planned search with this node."""
         part = self
         for half in f"{node:b}"[1:]:
             part = part.halves()[int(half)]
         return part
 
-    def halves(self) -> tuple[Search, Search]:
+    def halves(self) -> tuple[Self, Self]:
         """Split a search of several properties into two that cover the same cells together."""
         middle = (len(self.property_ids) + 1) // 2
         first, second = self.property_ids[:middle], self.property_ids[middle:]

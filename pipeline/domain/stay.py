@@ -1,11 +1,10 @@
 """Stay and party: when guests sleep, and who they are."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
+from typing import Self
 
 from pipeline.domain.texts import quoted
 
@@ -28,7 +27,7 @@ class Stay:
             raise ValueError(f"check_out {self.check_out} is not after check_in {self.check_in}")
 
     @classmethod
-    def of(cls, check_in: date, nights: int) -> Stay:
+    def of(cls, check_in: date, nights: int) -> Self:
         """Return the stay of `nights` nights from `check_in`."""
         return cls(check_in, check_in + timedelta(days=nights))
 
@@ -57,7 +56,7 @@ class Party:
     rooms: tuple[Room, ...]
 
     @classmethod
-    def parse(cls, text: str) -> Party:
+    def parse(cls, text: str) -> Self:
         """Read `2`, `2c5-9` or `2c5-9+1`. Raises ValueError that says what is wrong with the text."""
         rooms = text.strip().split("+")
         if len(rooms) > MAX_ROOMS:

@@ -3,13 +3,12 @@
 A rebuild writes tables into a folder of their own, `tables-2` and so on; they count once lake.json names them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from pipeline.domain.errors import CorruptObject, LakeTooNew
 from pipeline.lake.checksums import FOLDER
@@ -32,7 +31,7 @@ class Mark:
     """Whether checksums were recorded from the lake's first file on."""
 
     @classmethod
-    def of(cls, held: Mapping[str, object], place: Path) -> Mark:
+    def of(cls, held: Mapping[str, object], place: Path) -> Self:
         """Read the content of the file at `place`. Raises LakeTooNew and CorruptObject."""
         found, tables = held.get("format"), str(held.get("tables", TABLES))
         if not isinstance(found, int) or found > _FORMAT:

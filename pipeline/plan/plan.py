@@ -5,12 +5,11 @@ type, party, currency, nights and check-in: neighbours request the same properti
 its search, and any stretch streamed, without walking through what comes before it.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import islice, product
+from typing import Self
 
 from pipeline.domain.errors import SpecError
 from pipeline.domain.search import Operation, ProductType, Search
@@ -31,28 +30,6 @@ class PlanCounts:
     searches: int
     cells_by_operation: dict[Operation, int]
     searches_by_operation: dict[Operation, int]
-
-
-def plan(
-    spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date, start: int = 0, stop: int | None = None
-) -> Iterator[Search]:
-    """Stream the searches numbered `start` to `stop - 1`, by default all.
-
-    Raises SpecError, before the first search, if a check-in of the spec cannot be requested on `snapshot_date`.
-    """
-    return SweepPlan.of(spec, property_ids, snapshot_date).searches(start, stop)
-
-
-def partitions(spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date) -> list[Partition]:
-    """Return the partitions of the plan, in its order. Raises SpecError like `plan`."""
-    return list(SweepPlan.of(spec, property_ids, snapshot_date).partitions)
-
-
-def count(
-    spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date, detail_ids: Iterable[int] | None = None
-) -> PlanCounts:
-    """Return how much the plan requests. Raises SpecError like `plan`."""
-    return SweepPlan.of(spec, property_ids, snapshot_date, detail_ids).counts()
 
 
 def check_ins(stays: Stays, snapshot_date: date) -> list[date]:
@@ -111,8 +88,8 @@ class SweepPlan:
     @classmethod
     def of(
         cls, spec: SweepSpec, property_ids: Iterable[int], snapshot_date: date, detail_ids: Iterable[int] | None = None
-    ) -> SweepPlan:
-        """Return the plan of `spec` for these properties. Raises SpecError like `plan`.
+    ) -> Self:
+        """Return the plan of `spec` for these properties. Raises SpecError for a check-in that cannot be requested.
 
         `detail_ids` are those that rules have chosen for single searches; None: the spec has no rules.
         """

@@ -3,14 +3,12 @@
 A chart is drawn with placeholders for the colours of the page; in the SVG they become the page's CSS variables.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import sha256
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 import altair as alt
 import polars as pl
@@ -67,7 +65,7 @@ class Drawing:
     caption: str
     begun: tuple[Callable[[], str], ...] = ()
 
-    def begin(self, pen: Pen) -> Drawing:
+    def begin(self, pen: Pen) -> Self:
         """Return this chart as a pen draws it."""
         return replace(self, begun=tuple(pen(spec) for spec in (self.wide, self.narrow) if spec is not None))
 

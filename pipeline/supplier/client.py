@@ -5,8 +5,6 @@ repeated ones and those for tokens, takes a slot just before it is sent; bodies 
 only followed within the origin; no cookie is kept; and a request takes about half the CPU time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
@@ -101,7 +99,7 @@ class SupplierClient:
         allowance: Allowance | None = None,
         now: Clock | None = None,
         kept: dict[str, ClientCredentials] | None = None,
-    ) -> SupplierClient:
+    ) -> Self:
         """Return the client that `settings` describe; the other arguments override them (the sandbox).
 
         It continues with the token of the last client in `kept`, and takes its place there.

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pipeline.domain.errors import SpecError
 from pipeline.domain.search import Operation, Search
 from pipeline.domain.stay import Stay
-from pipeline.plan import PLAN_VERSION, SweepPlan, check_ins, count, partitions, plan
-from pipeline.plan.plan import passed_check_ins
+from pipeline.plan import PLAN_VERSION, SweepPlan
+from pipeline.plan.plan import check_ins, passed_check_ins
 from pipeline.spec import Stays, SweepSpec
 
 SNAPSHOT = date(2027, 1, 4)
@@ -25,6 +25,10 @@ def spec_of(ask=None, **stays) -> SweepSpec:
             "ask": {"markets": ["GB"], "parties": ["2"], **(ask or {})},
         }
     )
+
+
+def plan(spec, property_ids, day=SNAPSHOT, start=0, stop=None):
+    return SweepPlan.of(spec, property_ids, day).searches(start, stop)
 
 
 def some_of(*values):
@@ -98,7 +102,7 @@ def test_a_plan_is_the_nested_loops_over_its_axes(spec, property_ids):
 @settings(max_examples=60)
 @given(specs(), ids)
 def test_counting_by_arithmetic_is_counting_by_walking(spec, property_ids):
-    counts = count(spec, property_ids, SNAPSHOT)
+    counts = SweepPlan.of(spec, property_ids, SNAPSHOT).counts()
     walked = list(plan(spec, property_ids, SNAPSHOT))
     assert counts.searches == len(walked)
     assert counts.cells == sum(len(search.property_ids) for search in walked)
@@ -111,7 +115,7 @@ def test_counting_by_arithmetic_is_counting_by_walking(spec, property_ids):
 @settings(max_examples=60)
 @given(specs(), ids)
 def test_partitions_follow_each_other_and_hold_one_operation_and_market_each(spec, property_ids):
-    found = partitions(spec, property_ids, SNAPSHOT)
+    found = SweepPlan.of(spec, property_ids, SNAPSHOT).partitions
     assert [(each.operation, each.market) for each in found] == [
         (operation, market) for operation in spec.ask.operations for market in spec.ask.markets
     ]
@@ -216,7 +220,7 @@ def test_searches_share_their_parties_stays_and_ids():
 
 def test_a_plan_without_properties_is_empty():
     assert list(plan(spec_of(), [], SNAPSHOT)) == []
-    assert count(spec_of(), [], SNAPSHOT).cells == 0
+    assert SweepPlan.of(spec_of(), [], SNAPSHOT).counts().cells == 0
 
 
 def lead_days(snapshot=SNAPSHOT, **stays):

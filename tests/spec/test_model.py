@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from pipeline.domain.errors import SpecError
 from pipeline.domain.search import Operation
-from pipeline.plan import count
+from pipeline.plan import SweepPlan
 from pipeline.spec import SAMPLE_SPEC, SweepSpec, read_spec, spec_keys
 
 contents = st.fixed_dictionaries(
@@ -61,7 +61,7 @@ def test_a_spec_cannot_be_changed():
 def test_the_sample_asks_the_same_number_of_searches_every_night():
     spec = read_spec(SAMPLE_SPEC)
     for day in range(1, 32):
-        asked = count(spec, range(1, 301), date(2027, 1, day)).searches_by_operation
+        asked = SweepPlan.of(spec, range(1, 301), date(2027, 1, day)).counts().searches_by_operation
         assert asked == {Operation.MULTI: 216, Operation.SINGLE: 144}
     assert "216 searches of a hundred" in SAMPLE_SPEC.read_text(encoding="utf-8")
 

@@ -5,14 +5,12 @@ counted without gaps, so a writer that lost its claim finds its next version tak
 and say who wrote what, and when.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 
@@ -60,7 +58,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     removed: list[str] = []
 
     @classmethod
-    def of(cls, act: Act, claim: Claim, files: Mapping[str, Object], removed: list[str]) -> Entry:
+    def of(cls, act: Act, claim: Claim, files: Mapping[str, Object], removed: list[str]) -> Self:
         """Return an entry with the present time."""
         at = datetime.now(UTC).replace(microsecond=0)
         return cls(_FORMAT, secrets.token_hex(16), act, claim, at, dict(files), removed)

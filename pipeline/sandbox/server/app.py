@@ -14,7 +14,7 @@ from pipeline.sandbox.server import answers
 from pipeline.sandbox.server.answers import Answer
 from pipeline.sandbox.server.options import Options
 from pipeline.sandbox.server.replies import Headers, Reply, ReplyCache, Served, negotiated, reply
-from pipeline.sandbox.server.tokens import TokenDesk, TokenReply
+from pipeline.sandbox.server.tokens import TokenDesk
 from pipeline.sandbox.server.validation import understand
 from pipeline.sandbox.world import documented
 from pipeline.sandbox.world.documented import Operation, Search
@@ -63,12 +63,6 @@ class SandboxApp:
             self.options = replace(self.options, clock=clock)
         self._cache.clear()
 
-    def set_faults(self, faults: Faults) -> None:
-        """Replace all faults."""
-        if faults.expire_tokens:
-            self.tokens.expire_all()
-        self.faults.set(faults)
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
@@ -95,13 +89,13 @@ class SandboxApp:
             return reply(500, answers.server_error().body)
         authorization = _header(scope, b"authorization")
         content_type = _header(scope, b"content-type") or ""
-        return _token_reply(self.tokens.issue(authorization, content_type, body, self._clock()))
+        return self.tokens.issue(authorization, content_type, body, self._clock())
 
     async def _operate(self, scope: Scope, send: Send, operation: Operation, body: bytes) -> None:
         now = self._clock()
         refusal = self.tokens.check(_header(scope, b"authorization"), documented.SCOPE_OF[operation], now)
         if refusal is not None:
-            await self._send(scope, send, _token_reply(refusal))
+            await self._send(scope, send, refusal)
             self.served.count(operation, refusal.status)
             return
         verdict = self.faults.judge(body, now)
@@ -209,10 +203,6 @@ def _disjoint(search: Search, property_ids: tuple[int, ...]) -> bool:
 
 
 _RESET: Final = Reply(0, (), lambda: iter(()), None, "reset")
-
-
-def _token_reply(made: TokenReply) -> Reply:
-    return reply(made.status, made.body, made.headers)
 
 
 def _spoiled(kind: str, answer: Answer, path: str, faults: Faults) -> tuple[Reply, Answer | None]:

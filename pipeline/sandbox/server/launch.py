@@ -1,7 +1,5 @@
 """The sandbox as its own process, started and stopped by its user and never outliving it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -13,7 +11,7 @@ import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Self
 
 import msgspec
 
@@ -57,7 +55,7 @@ class SandboxProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
 
-    def start(self) -> SandboxProcess:
+    def start(self) -> Self:
         """Start the process and wait until it answers."""
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
         environment = dict(os.environ)
@@ -111,7 +109,7 @@ class SandboxProcess:
             answer: dict[str, Any] = json.load(response)
         return answer
 
-    def __enter__(self) -> SandboxProcess:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *_: object) -> None:

@@ -153,8 +153,11 @@ def _properties(app: SandboxApp, _body: bytes) -> dict[str, Any]:
 
 
 def _set_faults(app: SandboxApp, body: bytes) -> object:
-    app.set_faults(read_faults(body))
-    return app.faults.faults
+    faults = read_faults(body)
+    if faults.expire_tokens:
+        app.tokens.issued.clear()
+    app.faults.set(faults)
+    return faults
 
 
 def _set_night(app: SandboxApp, body: bytes) -> dict[str, Any]:

@@ -29,9 +29,9 @@ def reply(status: int, body: bytes, headers: Headers = (), content_type: bytes =
     return Reply(status, ((b"content-type", content_type), *headers), lambda: iter((body,)), len(body))
 
 
-def negotiated(status: int, body: bytes, accept_encoding: str, headers: Headers = ()) -> Reply:
+def negotiated(status: int, body: bytes, accept_encoding: str) -> Reply:
     """Return a reply, packed if the client accepts gzip and the body is large enough."""
-    headers = (*headers, (b"vary", b"accept-encoding"))
+    headers: Headers = ((b"vary", b"accept-encoding"),)
     if len(body) >= _PACK_FROM_BYTES and accepts_gzip(accept_encoding):
         # The fastest level: answers shrink to a tenth anyway. zlib writes no time, so equal bodies stay equal.
         packer = zlib.compressobj(1, zlib.DEFLATED, 31)

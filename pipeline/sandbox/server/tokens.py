@@ -14,19 +14,11 @@ from urllib.parse import parse_qsl, unquote_plus
 
 import msgspec
 
+from pipeline.sandbox.server.replies import Headers, Reply, reply
 from pipeline.sandbox.world.documented import READ_SCOPE, WRITE_SCOPE
 
 _REALM: Final = "sandbox"
 _SCOPES: Final = (READ_SCOPE, WRITE_SCOPE)
-Headers = tuple[tuple[bytes, bytes], ...]
-
-
-class TokenReply(msgspec.Struct, frozen=True):
-    """An answer of the token endpoint, or the refusal of a token, with its additional headers."""
-
-    status: int
-    body: bytes
-    headers: Headers = ()
 
 
 @dataclass(slots=True)
@@ -38,7 +30,7 @@ class TokenDesk:
     lifetime_s: int
     issued: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
 
-    def issue(self, authorization: str | None, content_type: str, body: bytes, now: float) -> TokenReply:
+    def issue(self, authorization: str | None, content_type: str, body: bytes, now: float) -> Reply:
         """Answer a request for a token."""
         form = _form(content_type, body)
         if isinstance(form, str):
@@ -53,7 +45,7 @@ class TokenDesk:
             return _refusal(400, "invalid_scope", f"the scopes are {READ_SCOPE} and {WRITE_SCOPE}")
         return self._issued(frozenset(scopes), now)
 
-    def check(self, authorization: str | None, scope: str, now: float) -> TokenReply | None:
+    def check(self, authorization: str | None, scope: str, now: float) -> Reply | None:
         """Return the 401 or 403 to answer with; None: the request may pass."""
         scheme, _, token = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
@@ -66,11 +58,7 @@ class TokenDesk:
             return _challenge(403, "insufficient_scope", "the access token lacks a scope", scope)
         return None
 
-    def expire_all(self) -> None:
-        """Invalidate all tokens issued so far."""
-        self.issued.clear()
-
-    def _refuse_client(self, authorization: str | None, form: dict[str, str]) -> TokenReply | None:
+    def _refuse_client(self, authorization: str | None, form: dict[str, str]) -> Reply | None:
         in_body = "client_id" in form or "client_secret" in form
         if authorization is not None and in_body:
             return _refusal(400, "invalid_request", "credentials must be sent in one way only")
@@ -83,7 +71,7 @@ class TokenDesk:
         challenge = (b"www-authenticate", f'Basic realm="{_REALM}", charset="UTF-8"'.encode())
         return _refusal(401, "invalid_client", "client authentication failed", (challenge,))
 
-    def _issued(self, scopes: frozenset[str], now: float) -> TokenReply:
+    def _issued(self, scopes: frozenset[str], now: float) -> Reply:
         self.issued = {token: entry for token, entry in self.issued.items() if entry[0] > now}
         token = secrets.token_urlsafe(32)
         self.issued[token] = (now + self.lifetime_s, scopes)
@@ -93,7 +81,7 @@ class TokenDesk:
             "expires_in": self.lifetime_s,
             "scope": " ".join(sorted(scopes)),
         }
-        return TokenReply(200, msgspec.json.encode(form), _NOT_STORED)
+        return reply(200, msgspec.json.encode(form), _NOT_STORED)
 
 
 _NOT_STORED: Final[Headers] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
@@ -124,16 +112,16 @@ def _basic(authorization: str) -> tuple[str, str] | None:
     return (unquote_plus(client_id), unquote_plus(secret)) if colon else None
 
 
-def _refusal(status: int, error: str, description: str, headers: Headers = ()) -> TokenReply:
+def _refusal(status: int, error: str, description: str, headers: Headers = ()) -> Reply:
     body = msgspec.json.encode({"error": error, "error_description": description})
-    return TokenReply(status, body, (*_NOT_STORED, *headers))
+    return reply(status, body, (*_NOT_STORED, *headers))
 
 
-def _challenge(status: int, error: str | None, description: str, scope: str = "") -> TokenReply:
+def _challenge(status: int, error: str | None, description: str, scope: str = "") -> Reply:
     parts = [f'realm="{_REALM}"']
     if error:
         parts += [f'error="{error}"', f'error_description="{description}"']
     if scope:
         parts.append(f'scope="{scope}"')
     body = msgspec.json.encode({"error": error or "invalid_request", "error_description": description})
-    return TokenReply(status, body, ((b"www-authenticate", f"Bearer {', '.join(parts)}".encode()),))
+    return reply(status, body, ((b"www-authenticate", f"Bearer {', '.join(parts)}".encode()),))

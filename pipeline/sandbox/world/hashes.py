@@ -23,10 +23,10 @@ def mix(a: int, b: int = 0, c: int = 0, d: int = 0) -> int:
     return x ^ (x >> 32)
 
 
-def mix_text(text: str, salt: int = 0) -> int:
+def mix_text(text: str) -> int:
     """Return 64 well-mixed bits of a text."""
     content = text.encode()
-    mixed = mix(len(content), salt)
+    mixed = mix(len(content))
     for start in range(0, len(content), 8):
         mixed = mix(mixed, int.from_bytes(content[start : start + 8], "big"))
     return mixed

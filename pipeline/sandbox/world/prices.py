@@ -93,11 +93,6 @@ def guests_factor(children: int, guests: Guests) -> float:
     return (beds + max(0, adults - 2) * _EXTRA_ADULT + extra / 100) / 100
 
 
-def long_stay_factor(profile: Profile, nights: int) -> float:
-    """Return the discount for stays of 3 nights or more, and of 7 or more."""
-    return 1.0 if nights < 3 else profile.long_stay[0] if nights < 7 else profile.long_stay[1]
-
-
 def market_factor(profile: Profile, market: str) -> float:
     """Return the small difference between points of sale: at most 0.4 percent either way.
 
@@ -139,11 +134,13 @@ def terms_of(profile: Profile, search: Search, currency: str, night: int) -> Ter
         abroad *= profile.conditions.several_rooms
     is_hotel = search.product_type == "Hotel"
     stay_price = profile.nightly * stay_units(profile.kind, search.check_in, nights)
+    # Longer stays have a discount.
+    long_stay = 1.0 if nights < 3 else profile.long_stay[0] if nights < 7 else profile.long_stay[1]
     return Terms(
         profile=profile,
         night=night,
         nights=nights,
-        stay_price=stay_price * long_stay_factor(profile, nights),
+        stay_price=stay_price * long_stay,
         to_minor=minor_per_euro_cent(currency, profile.home_currency) * abroad,
         step=minor_units(currency) if profile.whole_prices else 1,
         states_floor=profile.states_floor == 0 and (is_hotel or profile.floor_on_package),

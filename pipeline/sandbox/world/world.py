@@ -1,10 +1,8 @@
 """The properties of a seed on one night. Pure: no clock, no network, and everything is built on first use."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from pipeline.sandbox.world import identifiers, planted, story
 from pipeline.sandbox.world.profiles import Profile, build
@@ -50,7 +48,7 @@ class World:
         if not 0 <= self.properties <= identifiers.MAX_PROPERTIES:
             raise ValueError(f"a world has 0 to {identifiers.MAX_PROPERTIES} properties, not {self.properties}")
 
-    def at(self, night: int, today: date) -> World:
+    def at(self, night: int, today: date) -> Self:
         """Return the same properties on another night, keeping what was already built."""
         return replace(self, night=night, today=today)
 
