@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -53,7 +53,6 @@ class _Examination:
     failed: int = 0
 
     def check(self, name: str, look: Callable[[], str]) -> None:
-        """Run one check and print its result."""
         try:
             found = look()
         except NightauditError as error:
@@ -166,7 +165,10 @@ def _spec(settings: Settings) -> str:
 
 async def _probe(settings: Settings) -> str:
     today = settings.clock().date()
-    search = _probe_search(settings, today)
+    spec, ids = read_spec_of(settings, today)
+    stay = Stay.of(today + timedelta(days=_PROBE_LEAD_DAYS), 1)
+    market = spec.ask.markets[0]
+    search = Search(0, Operation.MULTI, market, ProductType.HOTEL, stay, Party.parse("2"), None, (ids[0],))
     request = request_for(search, today=today, send_rate_type=settings.send_rate_type)
     async with open_client(settings, Lake(settings.lake)) as client:
         answer = await client.ask(search.operation, request.to_wire(), attempts=1)
@@ -184,10 +186,3 @@ async def _probe(settings: Settings) -> str:
     # Without verified certificates there would be no token and no answer.
     seen = "; certificate verified" if settings.base_url and is_encrypted(settings.base_url) else ""
     return f"property {search.property_ids[0]}: {outcome.verdict}{codes} ({answer.http_status}) in {took:.2f} s{seen}"
-
-
-def _probe_search(settings: Settings, today: date) -> Search:
-    spec, ids = read_spec_of(settings, today)
-    stay = Stay.of(today + timedelta(days=_PROBE_LEAD_DAYS), 1)
-    market = spec.ask.markets[0]
-    return Search(0, Operation.MULTI, market, ProductType.HOTEL, stay, Party.parse("2"), None, (ids[0],))

@@ -117,9 +117,9 @@ class _Tools:
 
     def cases(self, limit: Limit = 20) -> str:
         """List open cases, the most urgent first: findings with one cause, what to call about, since when, exposure."""
-        from pipeline.replay.case_notes import OPEN_CASES
+        from pipeline.replay.case_notes import cases_query
 
-        return self._asked(f"SELECT * EXCLUDE (evidence) FROM ({OPEN_CASES})", limit)  # noqa: S608 - our own words
+        return self._asked(f"SELECT * EXCLUDE (evidence) FROM ({cases_query({})})", limit)  # noqa: S608 - our own words
 
     def case(self, case_id: Annotated[str, Field(description="Id from `cases`.")]) -> str:
         """Show a case with its notes and its most telling findings; continue with `explain` and `evidence`."""

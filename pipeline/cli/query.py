@@ -72,7 +72,9 @@ def _show(
             most = limit or _ROWS_OF_A_TABLE
             _show_table(place, answer.columns, list(islice(answer.rows(), most + 1)), most)
         elif form == "csv":
-            _write_csv(place, answer.columns, islice(answer.rows(), limit))
+            writer = csv.writer(place, lineterminator="\n")
+            writer.writerow(map(_as_cell, answer.columns))
+            writer.writerows(map(_as_cell, row) for row in islice(answer.rows(), limit))
         elif form == "json":
             place.writelines(_json_line(answer.columns, row) for row in islice(answer.rows(), limit))
         elif form == "parquet":
@@ -101,12 +103,6 @@ def _opened(output: Path | None, *, is_binary: bool) -> Iterator[IO[Any]]:
         raise cannot_write(output, error) from None
     finally:
         beside.unlink(missing_ok=True)
-
-
-def _write_csv(place: IO[str], names: Sequence[str], rows: Iterator[Row]) -> None:
-    writer = csv.writer(place, lineterminator="\n")
-    writer.writerow(map(_as_cell, names))
-    writer.writerows(map(_as_cell, row) for row in rows)
 
 
 def _as_cell(value: object) -> object:

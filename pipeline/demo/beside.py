@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 
 from pipeline.domain.errors import NightauditError
 from pipeline.normalise import worker
-from pipeline.process.child import interrupts_held_back
-from pipeline.process.tracker import run_tracker
+from pipeline.process.child import interrupts_held_back, run_tracker
 
 # Steps of `nice` that sweeps and audits stay behind publishing.
 _STEPS_BEHIND = 10

@@ -126,7 +126,6 @@ class _Night:
     watch: Callable[[str], None]
 
     def sweep(self) -> str:
-        """Sweep, as `nightaudit nightly` does, and return the sweep."""
         settings, lake = self.settings, self.lake
         self.watch("sweep")
         night = Night(settings, lake, steps.start(settings, lake, settings.clock()), sandbox=self.sandbox)

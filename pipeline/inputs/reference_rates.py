@@ -29,7 +29,9 @@ def read_rates(data: bytes, findings: Findings, _: object = None) -> pl.DataFram
     """Return `line_no`, `rate_date`, `currency` and `rate`, one row a rate; what is wrong is added to `findings`."""
     texts = user_table.csv_texts(_unzipped(data, findings.file_name), findings)
     currencies = _currencies(texts, findings)
-    dated = texts.with_columns(_rate_date().alias("rate_date"))
+    text = pl.col("Date")
+    written_out = pl.when(text.str.contains(_LONG_DATE)).then(text).str.to_date("%d %B %Y", strict=False)
+    dated = texts.with_columns(pl.coalesce(kinds.DAY.parse(text), written_out).alias("rate_date"))
     bad_dates = dated.filter(pl.col("rate_date").is_null())
     report(findings, bad_dates, "Date", lambda text: f"{text!r} is not a date like 2026-11-20 or 20 November 2026")
     days = dated.drop_nulls("rate_date").select(ROW, pl.col("rate_date").alias("Date"))
@@ -43,12 +45,6 @@ def read_rates(data: bytes, findings: Findings, _: object = None) -> pl.DataFram
         bad = stated.filter((pl.col("currency") == currency) & pl.col("rate").is_null()).rename({"text": currency})
         report(findings, bad, currency, lambda text: f"{text!r} is not {kinds.RATE.expected}, or N/A")
     return stated.select(ROW, "rate_date", "currency", "rate").sort("rate_date", "currency")
-
-
-def _rate_date() -> pl.Expr:
-    text = pl.col("Date")
-    written_out = pl.when(text.str.contains(_LONG_DATE)).then(text).str.to_date("%d %B %Y", strict=False)
-    return pl.coalesce(kinds.DAY.parse(text), written_out)
 
 
 def _currencies(texts: pl.DataFrame, findings: Findings) -> list[str]:

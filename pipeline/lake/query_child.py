@@ -13,12 +13,9 @@ import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.domain.errors import InputError
-
-if TYPE_CHECKING:
-    import duckdb
 
 _BATCH, _ARROW_BATCH = 2_000, 20_000
 _ONLY_THE_LAKE = "Queries read this lake alone, and no other file."
@@ -75,7 +72,10 @@ def parts_of(
             session.execute(wanted.sql)
             yield [column[0] for column in session.description or []]
             if as_arrow:
-                yield from ([part] for part in _arrow_parts(session))
+                reader: Any = session.to_arrow_reader(_ARROW_BATCH)
+                yield [reader.schema.serialize().to_pybytes()]
+                for batch in reader:
+                    yield [batch.serialize().to_pybytes()]
             else:
                 while rows := session.fetchmany(_BATCH):
                     yield rows
@@ -97,13 +97,6 @@ def parts_of(
     except Exception:
         # Our own mistake; the output of the process is not shown otherwise.
         yield UNFORESEEN, traceback.format_exc(), ""
-
-
-def _arrow_parts(session: duckdb.DuckDBPyConnection) -> Iterator[bytes]:
-    reader: Any = session.to_arrow_reader(_ARROW_BATCH)
-    yield reader.schema.serialize().to_pybytes()
-    for batch in reader:
-        yield batch.serialize().to_pybytes()
 
 
 def _bound(seconds: float, memory_mb: int) -> None:

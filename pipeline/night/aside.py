@@ -11,10 +11,9 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Self, TypeVar
 
 from pipeline.audit.judge import Judged, failed_among, start
-from pipeline.process.child import interrupts_held_back
+from pipeline.process.child import interrupts_held_back, run_tracker
 from pipeline.process.draw import draw
 from pipeline.process.draw import start as start_drawing
-from pipeline.process.tracker import run_tracker
 from pipeline.sweep.normalisers import processes
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from prometheus_client import Counter as Counted
 from prometheus_client import Gauge, Histogram
@@ -24,6 +24,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import open_published, rows_of
 from pipeline.night.overview import SweepOverview, overview
 from pipeline.supplier.answer import Answer, Ask
+from pipeline.supplier.client import SupplierClient
 from pipeline.sweep import SweepProgress
 
 _SWEEP = "FROM mart.sweep WHERE sweep_id = $sweep_id"
@@ -54,7 +55,6 @@ class _Nights(Collector):
         self._now = now
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics."""
         held = overview(self._lake)
         states = Counter(sweep.state for sweep in held.sweeps)
         yield _gauge("sweeps", "Sweeps of the lake by state.", "state", sorted(states.items()))
@@ -106,12 +106,6 @@ _HOST = "127.0.0.1"
 _LATENCIES = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-class Paced(Protocol):
-    """What sends requests at a rate."""
-
-    paced_seconds: float
-
-
 class SweepMetrics:
     """The counts of a sweep as its answers come in."""
 
@@ -146,7 +140,9 @@ class SweepMetrics:
 
         return ask_and_count
 
-    def watching(self, watch: Callable[[SweepProgress], None], client: Paced) -> Callable[[SweepProgress], None]:
+    def watching(
+        self, watch: Callable[[SweepProgress], None], client: SupplierClient
+    ) -> Callable[[SweepProgress], None]:
         """Return a function that watches a sweep like `watch` and records its progress."""
 
         def watch_and_note(now: SweepProgress) -> None:

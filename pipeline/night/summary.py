@@ -25,6 +25,10 @@ _CASES = (
 
 
 _SEE_DAMAGE = "see what they held, and how to repair them: nightaudit verify --deep"
+_DATE_BEFORE = (
+    "SELECT max_by(snapshot_date, started_at) FROM mart.sweep "
+    "WHERE started_at < (SELECT started_at FROM mart.sweep WHERE sweep_id = $sweep_id)"
+)
 _FAILED = "SELECT relation FROM state.failed_rule WHERE sweep_id = $sweep_id ORDER BY relation"
 
 
@@ -75,7 +79,7 @@ def summarise(published: Published, reports: Path, files_left_out: int = 0) -> N
         duration=sweep["finished_at"] - sweep["started_at"],
         offers=sweep["offers"],
         price_changes=sweep["price_changes"],
-        previous_date=_date_before(published.file, sweep["sweep_id"]),
+        previous_date=query_published(published.file, _DATE_BEFORE, about).fetchall()[0][0],
         findings=findings,
         new_findings=new,
         cases=cases,
@@ -126,12 +130,6 @@ def as_markdown(summary: NightSummary) -> str:
     heading = f"# Night of {summary.snapshot_date}"
     query = ["One query to try:", "", "```sql", summary.query, "```"]
     return "\n".join([heading, "", *warning, "| | |", "| --- | --- |", *rows, "", *query])
-
-
-def _date_before(file: Path, sweep_id: str) -> date | None:
-    rows = query_published(file, "SELECT sweep_id, snapshot_date FROM mart.sweep ORDER BY started_at").fetchall()
-    earlier = dict(zip([row[0] for row in rows[1:]], [row[1] for row in rows[:-1]], strict=True))
-    return earlier.get(sweep_id)
 
 
 def _span(duration: timedelta) -> str:

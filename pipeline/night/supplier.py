@@ -102,7 +102,6 @@ def _sandbox(settings: Settings, lake: Lake, manifest: Manifest | None) -> Sandb
 
 
 def _turn(sandbox: SandboxProcess, settings: Settings, lake: Lake, manifest: Manifest) -> None:
-    """Set a running sandbox to the night of a sweep."""
     night = lake.sweep_ids().index(manifest.sweep_id)
     clock = settings.sandbox_clock.isoformat() if settings.sandbox_clock else None
     sandbox.control("night", {"night": night, "today": manifest.snapshot_date.isoformat(), "clock": clock})

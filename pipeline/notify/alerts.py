@@ -169,7 +169,6 @@ def _rows(file: Path, rule: Rule, bounds: Bounds) -> list[Row]:
 
 
 def _named(lake: Lake, rows: list[Row]) -> list[Row]:
-    """Return rows with the known names of their properties."""
     if not any(row.get("property_id") is not None for row in rows):
         return rows
     found = query_published(lake.published_file, "SELECT property_id, property_name FROM mart.property").fetchall()

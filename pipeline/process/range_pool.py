@@ -18,10 +18,9 @@ from pipeline.domain.errors import LakeError
 from pipeline.domain.property_range import PropertyRange
 from pipeline.domain.servers import Cluster
 from pipeline.process.carrier import Carrier
-from pipeline.process.child import follow_parent, interrupts_held_back
+from pipeline.process.child import follow_parent, interrupts_held_back, run_tracker
 from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.process.pandasless import keep_pandas_out
-from pipeline.process.tracker import run_tracker
 
 logger = logging.getLogger(__name__)
 

@@ -33,10 +33,6 @@ def cases_query(places: Mapping[str, str | None]) -> str:
     return f"{_NAMED} WHERE status NOT IN ('closed', 'part_of'){chosen} ORDER BY urgency"
 
 
-# Those of all properties.
-OPEN_CASES = cases_query({})
-
-
 def open_cases(lake: Lake, limit: int, places: Mapping[str, str | None] | None = None) -> list[Row]:
     """Return the open cases as `cases_query` does, `limit` of them."""
     return _rows(lake, f"{cases_query(places or {})} LIMIT $limit", {"limit": limit})

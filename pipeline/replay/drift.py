@@ -119,7 +119,6 @@ class _Counts:
             self._fold()
 
     def findings(self) -> Iterator[Finding]:
-        """Yield the deviations."""
         self._fold()
         for (kind, path, detail), occurrences in self._found.items():
             parent = path.rpartition(".")[0]

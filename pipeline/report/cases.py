@@ -124,7 +124,13 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
 
 def cases_section(cases: pl.DataFrame) -> Section:
     """Return the section of cases, a line for each property and rule. Muted and acknowledged ones come last."""
-    waiting, lines = _waiting(cases), calls(cases)
+    waiting, lines, with_page = _waiting(cases), calls(cases), cases["case_page"].count()
+    paged = (
+        f" {counted(with_page, 'case has', 'cases have')} a page, the most urgent of each problem first; to "
+        "write those of a property: `nightaudit report digest --property ID`."
+        if with_page < cases.height
+        else ""
+    )
     return Section(
         "cases",
         f"{_counted(waiting)}: {by_severity(calls(waiting))}" if waiting.height else "No open case needs a decision",
@@ -135,7 +141,7 @@ def cases_section(cases: pl.DataFrame) -> Section:
         "it is one line about the supplier. Market codes link to the evidence, both answers side by side; property "
         "names link to everything about a property. New problems come first, then the most severe, then those with "
         "the greatest weight (`nightaudit load weights`), then those that concern the most money: the amounts of their "
-        f"findings in euro, at the reference rates of the day (`nightaudit load rates`).{_without_page(cases)}",
+        f"findings in euro, at the reference rates of the day (`nightaudit load rates`).{paged}",
         cases.drop("evidence", "case_page", "property_page"),
         columns=[
             PROPERTY,
@@ -220,16 +226,6 @@ def ended_problems(ended: pl.DataFrame) -> pl.DataFrame:
         ended.sort("scope", maintain_order=True)
         .group_by("scope", "property_id", whom.alias("whom"), "rule_words", why, maintain_order=True)
         .agg(pl.coalesce("market", "markets").drop_nulls().str.join(", ").replace("", None).alias("in"))
-    )
-
-
-def _without_page(cases: pl.DataFrame) -> str:
-    left = cases["case_page"].null_count()
-    return (
-        f" {counted(cases.height - left, 'case has', 'cases have')} a page, the most urgent of each problem first; to "
-        "write those of a property: `nightaudit report digest --property ID`."
-        if left
-        else ""
     )
 
 

@@ -21,6 +21,8 @@ _NIGHTS, _LARGEST = 30, 10
 def page(reader: Reader) -> Page:
     """Return the digest of the last published night."""
     cases, over = open_cases(reader), ended_cases(reader)
+    order = "abs(change_pct) DESC, source DESC, property_id, offer_key"
+    first_of_each = f"row_number() OVER (PARTITION BY property_id ORDER BY {order}) = 1"
     changes = Changes(
         cases=cases,
         ended_cases=over,
@@ -28,7 +30,7 @@ def page(reader: Reader) -> Page:
         new=new_flags(reader),
         ended=ended_flags(reader),
         moves=reader.total("price_move_total"),
-        largest=_largest_moves(reader),
+        largest=reader.named(reader.rows("report.price_move", order=order, limit=1000, qualify=first_of_each)),
     )
     sections = (
         cases_section(cases),
@@ -89,12 +91,6 @@ def _moves(reader: Reader, changes: Changes) -> Section:
         why_empty=_FIRST_NIGHT if reader.is_first_night else "No total has changed.",
         source="report.price_move",
     )
-
-
-def _largest_moves(reader: Reader) -> pl.DataFrame:
-    order = "abs(change_pct) DESC, source DESC, property_id, offer_key"
-    first_of_each = f"row_number() OVER (PARTITION BY property_id ORDER BY {order}) = 1"
-    return reader.named(reader.rows("report.price_move", order=order, limit=1000, qualify=first_of_each))
 
 
 def _largest(reader: Reader, moves: pl.DataFrame) -> Section:

@@ -42,12 +42,11 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
     """Return the section of findings that ended, with the time that each took."""
     resolved = ended["hours_to_resolve"].drop_nulls()
     median = resolved.median()
-    took = (
-        f"{'' if resolved.len() == ended.height else f'; {resolved.len():,} were resolved'}, "
-        f"half of them within {_took(median)}"
-        if isinstance(median, float)
-        else ""
-    )
+    took = ""
+    if isinstance(median, float):
+        some = "" if resolved.len() == ended.height else f"; {resolved.len():,} were resolved"
+        within = f"{median:,.0f} hours" if median < _HOURS_AS_SUCH else f"{median / 24:,.0f} days"
+        took = f"{some}, half of them within {within}"
     placed, shown = most_severe_first(ended, _OF_A_RULE)
     return Section(
         "ended_findings",
@@ -73,10 +72,6 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         shown=shown,
         source="report.flag_history",
     )
-
-
-def _took(hours: float) -> str:
-    return f"{hours:,.0f} hours" if hours < _HOURS_AS_SUCH else f"{hours / 24:,.0f} days"
 
 
 def by_rule_section(standing: pl.DataFrame, new: pl.DataFrame, ended: pl.DataFrame) -> Section:

@@ -51,19 +51,15 @@ def add_up(shares: Sequence[float | None]) -> list[int | None]:
     return rounded
 
 
-def _with_whole_shares(parts: pl.DataFrame) -> pl.DataFrame:
-    if not set(_SHARES) <= set(parts.columns):
-        return parts
-    rounded = [add_up(row) for row in parts.select(_SHARES).iter_rows()]
-    return parts.with_columns(pl.DataFrame(rounded, dict.fromkeys(_SHARES, pl.Int64), orient="row"))
-
-
 def gap_decomposition(reader: Reader) -> Section:
     """Return the parts of the gaps to the reference market, drawn for the largest."""
     parts = reader.rows(
         "report.gap_decomposition", order="match_grade DESC, source DESC, market, product_type, currency"
     )
-    lines = _with_whole_shares(parts)
+    lines = parts
+    if set(_SHARES) <= set(parts.columns):
+        rounded = [add_up(row) for row in parts.select(_SHARES).iter_rows()]
+        lines = parts.with_columns(pl.DataFrame(rounded, dict.fromkeys(_SHARES, pl.Int64), orient="row"))
     # Only the exact grade is drawn, as grades are never mixed.
     exact = lines.filter(
         (pl.col("source") == "multi") & (pl.col("match_grade") == "exact") & (pl.col("comparable") > 0)

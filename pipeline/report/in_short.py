@@ -84,7 +84,10 @@ def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
     ]
     if reader.is_first_night:
         return [*of_all, (shown(changes.standing.height, 0), "findings open")]
-    new, gone, days = _came_and_went(reader)
+    # The very first night is left out, as all its offers are new.
+    recent = reader.nights[:-1][:_RECENT]
+    new = sum(each["offers_first"] + each["offers_back"] for each in recent)
+    gone, days = sum(each["offers_gone"] for each in recent), counted(len(recent), "night")
     return [
         *of_all,
         (shown(night["offers_first"] + night["offers_back"], 0), f"offers new or back; {new:,} in {days}"),
@@ -93,23 +96,12 @@ def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
     ]
 
 
-def _came_and_went(reader: Reader) -> tuple[int, int, str]:
-    """Return how many offers were new or back, and gone, over the last nights, and how many nights these are.
-
-    The very first night is left out, as all its offers are new.
-    """
-    recent = reader.nights[:-1][:_RECENT]
-    new = sum(night["offers_first"] + night["offers_back"] for night in recent)
-    return new, sum(night["offers_gone"] for night in recent), counted(len(recent), "night")
-
-
 def answered(night: Mapping[str, Any]) -> int:
     """Return the number of a night's answered cells."""
     return int(night["offered"] + night["no_offer"] + night["absent"])
 
 
 def _of_findings(reader: Reader, changes: Changes) -> list[Point]:
-    """Return the sentence about findings."""
     new, ended, standing = changes.new, changes.ended.height, changes.standing.height
     if new.height == 0:
         return [Point(f"No new findings; {ended:,} ended, {standing:,} are open.", "ended_findings", "good")]
@@ -119,11 +111,6 @@ def _of_findings(reader: Reader, changes: Changes) -> list[Point]:
     return [Point(text, "new_findings", tone)]
 
 
-def _named(row: Mapping[str, Any]) -> str:
-    name = row["property_name"]
-    return f"{name}, property {row['property_id']}" if name else f"property {row['property_id']}"
-
-
 def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
     """Return the sentence about price changes and the largest one."""
     if reader.is_first_night:
@@ -131,11 +118,12 @@ def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
     if changes.largest.height == 0:
         return [Point("No price changed since the offers were last seen.", "price_changes")]
     row, moves = changes.largest.row(0, named=True), changes.moves
+    name = f"{row['property_name']}, " if row["property_name"] else ""
     largest = f"{percent(row['change_pct'], is_change=True)}, to {money(row['total'], row['currency'])}"
     return [
         Point(
             f"{moves['rose']:,} prices rose and {moves['fell']:,} fell. The largest move: {largest} "
-            f"({_named(row)}, {row['market']}, check-in {row['check_in']}).",
+            f"({name}property {row['property_id']}, {row['market']}, check-in {row['check_in']}).",
             "largest_moves",
         )
     ]
@@ -161,7 +149,6 @@ def _of_coverage(reader: Reader) -> Point:
 
 
 def _of_quality(reader: Reader) -> Point:
-    """Return the sentence about the audit."""
     night, counts = reader.night, checks(reader)
     if not counts:
         return Point("The night was published without an audit.", "quality", "warn")

@@ -70,7 +70,11 @@ async def exchange(
             response = await transport.handle_async_request(request)
             try:
                 reply.status = response.status_code
-                reply.headers = _of_interest(response.headers)
+                reply.headers = {
+                    HEADERS_OF_INTEREST[key]: value[:_HEADER_CHARACTERS].decode("latin-1")
+                    for name, value in response.headers.raw
+                    if (key := name.lower()) in HEADERS_OF_INTEREST
+                }
                 if response.has_redirect_location:
                     reply.location = response.headers["location"]
                 reply.body = await _read(response, reply.headers.get("content-length", ""), limit_bytes)
@@ -83,14 +87,6 @@ async def exchange(
         if reply.failure is Failure.CONNECTION and reply.status is not None:
             reply.failure = Failure.TRUNCATED
     return reply
-
-
-def _of_interest(headers: httpx.Headers) -> dict[str, str]:
-    return {
-        HEADERS_OF_INTEREST[key]: value[:_HEADER_CHARACTERS].decode("latin-1")
-        for name, value in headers.raw
-        if (key := name.lower()) in HEADERS_OF_INTEREST
-    }
 
 
 async def _read(response: httpx.Response, stated_length: str, limit_bytes: int) -> bytes:

@@ -18,9 +18,8 @@ from pipeline.lake.raw import second_look
 from pipeline.normalise import worker
 from pipeline.normalise.request import Asked
 from pipeline.normalise.segment import SegmentResult, normalise_segment
-from pipeline.process.child import interrupts_held_back
+from pipeline.process.child import interrupts_held_back, run_tracker
 from pipeline.process.cluster_pool import open_pool, size_of
-from pipeline.process.tracker import run_tracker
 
 # Segments per process that wait or are being normalised; with more of them, the collection waits.
 SEGMENTS_PER_WORKER = 2
@@ -86,13 +85,9 @@ def _read_for(lake: Lake, sweep_id: str, what: object, *_: object) -> Iterator[s
     yield "lake.json"
     yield lake.manifest_path(sweep_id)
     if isinstance(what, Segment):
-        yield from _files_of(lake, sweep_id, what)
-
-
-def _files_of(lake: Lake, sweep_id: str, segment: Segment) -> Iterator[str]:
-    shards = [name for shard in segment.shards for name in (shard.name, second_look(shard.name))]
-    tables = [lake.table_file(table, sweep_id, segment.name) for table in SEGMENT_TABLES]
-    yield from filter(lake.exists, [*(lake.shard_path(sweep_id, name) for name in shards), *tables])
+        shards = [name for shard in what.shards for name in (shard.name, second_look(shard.name))]
+        tables = [lake.table_file(table, sweep_id, what.name) for table in SEGMENT_TABLES]
+        yield from filter(lake.exists, [*(lake.shard_path(sweep_id, name) for name in shards), *tables])
 
 
 def processes(workers: int) -> ProcessPoolExecutor:

@@ -14,8 +14,8 @@ from pipeline.night import steps
 from pipeline.night.night import Night
 from pipeline.publish import publish
 from pipeline.sandbox.server.launch import SandboxProcess
-from pipeline.sandbox.world.conditions import conditions_of
 from pipeline.sandbox.world.documented import BOARD_BY_ID
+from pipeline.sandbox.world.profiles import conditions_of
 from pipeline.sandbox.world.world import World
 
 pytestmark = pytest.mark.slow

@@ -106,7 +106,8 @@ class Copy:
             known = {path: file.object for path, file in index.files.items()}
             self.listing = self.log.read(index.version, known, index.claim)
             is_ours = self.listing.claim is not None and self.listing.claim.copy == index.id
-            if is_ours or self.listing.version != index.version or is_to_write or not self._is_whole():
+            is_current = self.listing.version == index.version and looks(self.root).keys() >= index.files.keys()
+            if is_ours or is_to_write or not is_current:
                 try:
                     self.listing = CatchUp(self._store, self.root, index).to(self.listing, is_ours=is_ours)
                 except BaseException:
@@ -218,9 +219,6 @@ class Copy:
         recorded, lake_json = Recorded(self.root), "lake.json"
         missed = {path for path in gone if Path(path).name in recorded.there((self.root / path).parent)}
         return sorted(path for path in gone if path not in missed and path != lake_json)
-
-    def _is_whole(self) -> bool:
-        return looks(self.root).keys() >= self._index.files.keys()
 
 
 def lost(address: str) -> LakeBusy:

@@ -1,12 +1,11 @@
 """Fixed traits of a property: rooms, boards, policies, fees, habits. Built on first use, from seed and index."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from pipeline.sandbox.world import descriptions
-from pipeline.sandbox.world.conditions import Conditions, conditions_of
 from pipeline.sandbox.world.discounts import gift_of
 from pipeline.sandbox.world.documented import BOARD_BY_ID, BOARDS, Board
 from pipeline.sandbox.world.fx import HOME_CURRENCIES
@@ -68,6 +67,16 @@ class Fees:
     optional_stay: int
 
 
+class Conditions(NamedTuple):
+    """Conditions that most properties do not have. `boards` None = those that it has anyway."""
+
+    shortest_stay: int = 1
+    """Fewest nights that it sells."""
+    several_rooms: float = 1.0
+    """What each of several rooms that are booked together costs, as a share of its price alone."""
+    boards: tuple[int, ...] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One property."""
@@ -115,6 +124,23 @@ _PERIODS: Final = (16, 20, 24)
 _DEARER: Final = 1.06
 # Guests a room takes at most: mostly 2 to 4, a few suites up to 8.
 _CAPACITY_WEIGHTS: Final = (0, 0, 46, 25, 22, 3, 3, 0, 1)
+
+
+# Room only, half board and full board in one property, so that the prices of boards can be compared.
+_MEALS: Final = (14, 12, 10)
+_USUAL: Final = Conditions()
+
+
+def conditions_of(seed: int, index: int, share: float) -> Conditions:
+    """Return the conditions of a property, the usual ones in all but `share` of them. Twins share theirs."""
+    dice = Dice(seed, index, 9)
+    if dice.below(1_000_000) >= share * 1_000_000:
+        return _USUAL
+    return Conditions(
+        shortest_stay=dice.between(1, 3),
+        several_rooms=(100 + dice.between(-5, 15)) / 100,
+        boards=_MEALS if dice.chance(500) else None,
+    )
 
 
 def room_number(slot_number: int) -> int:

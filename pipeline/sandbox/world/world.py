@@ -27,7 +27,7 @@ class World:
     answers lack documented fields; `nulls` False leaves out what would be null.
 
     `story` is the number of nights of the story that the world tells (`world.story`), 0 for none; `conditions_share`
-    is the share of the properties with conditions of their own (`world.conditions`).
+    is the share of the properties with conditions of their own (`profiles.Conditions`).
     """
 
     seed: int
