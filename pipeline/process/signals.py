@@ -154,7 +154,7 @@ def _heard_again() -> Iterator[None]:
     """Send a signal again that arrived in a finaliser or a callback, where Python prints errors and drops them."""
     before, timers = sys.unraisablehook, list[threading.Timer]()
 
-    def hear_again(dropped: sys.UnraisableHookArgs) -> None:
+    def hear_again(dropped: "sys.UnraisableHookArgs") -> None:
         if not isinstance(dropped.exc_value, _Stop):
             before(dropped)
             return
