@@ -4,8 +4,6 @@ An interrupt is not enough: DuckDB checks for it between parts of its work, and 
 planning of nested views, may never end. A process can always be ended without harm to ours.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle
@@ -45,71 +43,7 @@ class Condition:
 
 
 class Answer:
-    """Names and rows of a query, as they come."""
-
-    def __init__(self, child: _Child) -> None:
-        self._child = child
-        self.columns: list[str] = child.next()
-
-    def batches(self) -> Iterator[list[Row]]:
-        """Yield the rows that are left, some thousands at a time."""
-        while rows := self._child.next():
-            yield rows
-
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows that are left, one by one."""
-        for batch in self.batches():
-            yield from batch
-
-    def arrow(self) -> Iterator[bytes]:
-        """Yield an Arrow stream in parts: the schema, then batches of rows. For queries with `as_arrow`."""
-        while part := self._child.next():
-            yield from part
-
-
-@contextmanager
-def query_process() -> Iterator[subprocess.Popen[bytes]]:
-    """Start the process of one query before the query is known, so that it imports its libraries meanwhile."""
-    process = _started()
-    try:
-        yield process
-    finally:
-        _end(process)
-
-
-@contextmanager
-def user_query(
-    file: Path,
-    asked: str | Condition,
-    bounds: Bounds,
-    *,
-    as_arrow: bool = False,
-    process: subprocess.Popen[bytes] | None = None,
-) -> Iterator[Answer]:
-    """Run a user's query, or the rows of a condition, over the published file, and give its answer.
-
-    `as_arrow` gives the answer as an Arrow stream, with the types of its columns, instead of rows. `process` comes from
-    `query_process`; None: it is started now.
-    Raises InputError if nothing is published or the query cannot be run, QueryStopped if it exceeds `bounds`, and
-    CorruptObject if the file is damaged; also while the answer is read.
-    """
-    if not file.exists():
-        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
-    if not file.is_file():
-        # This import is slow.
-        from pipeline.lake.database import damaged
-
-        raise damaged(file, "it is not a file")
-    with tempfile.TemporaryDirectory(prefix="nightaudit-", ignore_cleanup_errors=True) as spill:
-        process = process or _started()
-        try:
-            yield Answer(_Child(process, file, asked, bounds, spill, as_arrow=as_arrow))
-        finally:
-            _end(process)
-
-
-class _Child:
-    """The process of one query."""
+    """Names and rows of a query, as they come from its process."""
 
     def __init__(
         self,
@@ -132,8 +66,19 @@ class _Child:
             pickle.dump((str(file), wanted, asdict(bounds), spill, as_arrow), self._process.stdin)
             # It stays open: when it closes, the child knows that this process has ended.
             self._process.stdin.flush()
+        self.columns: list[str] = self._next()
 
-    def next(self) -> list[Any]:
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows that are left, one by one."""
+        while batch := self._next():
+            yield from batch
+
+    def arrow(self) -> Iterator[bytes]:
+        """Yield an Arrow stream in parts: the schema, then batches of rows. For queries with `as_arrow`."""
+        while part := self._next():
+            yield from part
+
+    def _next(self) -> list[Any]:
         """Return the next part of the answer; an empty one is the last. Raises the failure of the query."""
         timer = threading.Timer(self._left, self._too_late)
         timer.daemon = True
@@ -179,6 +124,47 @@ class _Child:
         if kind == query_child.UNFORESEEN:
             raise RuntimeError(f"The query process failed:\n{message}")
         return self._too_large(message) if kind == query_child.TOO_LARGE else InputError(message, hint=hint)
+
+
+@contextmanager
+def query_process() -> Iterator[subprocess.Popen[bytes]]:
+    """Start the process of one query before the query is known, so that it imports its libraries meanwhile."""
+    process = _started()
+    try:
+        yield process
+    finally:
+        _end(process)
+
+
+@contextmanager
+def user_query(
+    file: Path,
+    asked: str | Condition,
+    bounds: Bounds,
+    *,
+    as_arrow: bool = False,
+    process: subprocess.Popen[bytes] | None = None,
+) -> Iterator[Answer]:
+    """Run a user's query, or the rows of a condition, over the published file, and give its answer.
+
+    `as_arrow` gives the answer as an Arrow stream, with the types of its columns, instead of rows. `process` comes from
+    `query_process`; None: it is started now.
+    Raises InputError if nothing is published or the query cannot be run, QueryStopped if it exceeds `bounds`, and
+    CorruptObject if the file is damaged; also while the answer is read.
+    """
+    if not file.exists():
+        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
+    if not file.is_file():
+        # This import is slow.
+        from pipeline.lake.database import damaged
+
+        raise damaged(file, "it is not a file")
+    with tempfile.TemporaryDirectory(prefix="nightaudit-", ignore_cleanup_errors=True) as spill:
+        process = process or _started()
+        try:
+            yield Answer(process, file, asked, bounds, spill, as_arrow=as_arrow)
+        finally:
+            _end(process)
 
 
 def _started() -> subprocess.Popen[bytes]:

@@ -63,7 +63,7 @@ async def _sent(
             lake,
             manifest.sweep_id,
             client.ask,
-            body_of(manifest, unbranded),
+            body_of(unbranded, manifest.snapshot_date, send_rate_type=manifest.send_rate_type),
             in_flight=in_flight,
             on_landed=landed,
             covers=allowance.covers,

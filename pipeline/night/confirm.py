@@ -19,7 +19,7 @@ from pipeline.lake.records import write_record
 from pipeline.night.confirm_plan import AskedAgain, ConfirmRun, choose_flags, plan_run, shard_of
 from pipeline.night.confirm_settle import settle, settle_left_over
 from pipeline.night.latest import refuse_earlier
-from pipeline.night.search_body import as_sent
+from pipeline.night.search_body import body_of
 from pipeline.night.supplier import allowance_of, open_client
 from pipeline.process.failures import one_failure
 from pipeline.publish import published_sweeps
@@ -27,7 +27,6 @@ from pipeline.publish.refresh import catch_up, refresh
 from pipeline.replay.finding import Row
 from pipeline.settings import Clock, Settings
 from pipeline.supplier.answer import Ask
-from pipeline.supplier.requests import request_for
 from pipeline.sweep.collect import record_of
 
 logger = logging.getLogger(__name__)
@@ -64,12 +63,7 @@ async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: 
     today = manifest.snapshot_date if manifest.is_simulated else begun_at.date()
     run, left = plan_run(lake, flags, manifest.sweep_id, begun_at, today, settings.confirm_cap)
     allowance = allowance_of(settings, lake, now)
-    unbranded = unbranded_ids(lake)
-
-    def request_of(search: Search) -> bytes:
-        sent = as_sent(search, unbranded)
-        return request_for(sent, today=today, send_rate_type=settings.send_rate_type).to_wire()
-
+    request_of = body_of(unbranded_ids(lake), today, send_rate_type=settings.send_rate_type)
     async with open_client(settings, lake, manifest, now=now, allowance=allowance) as client:
         write_record(lake, lake.confirmation_path(run.run_id), run)
         rows: list[Row] = []

@@ -1,24 +1,20 @@
-"""The body of a search as it is sent for a sweep."""
+"""The body of a search as it is sent."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import date
 
 from pipeline.domain.search import Operation, Search
-from pipeline.lake.raw import Manifest
 from pipeline.supplier.requests import request_for
 
 
-def body_of(manifest: Manifest, unbranded: Mapping[int, int]) -> Callable[[Search], bytes]:
-    """Return what makes the body of a search of a sweep; `unbranded` has the unbranded id of branded properties."""
+def body_of(unbranded: Mapping[int, int], today: date, *, send_rate_type: bool) -> Callable[[Search], bytes]:
+    """Return what makes the body of a search; `unbranded` has the unbranded id of branded properties.
 
-    def made(search: Search) -> bytes:
-        # Checked against the day of the plan: a stay that has begun since is still requested, and its cell rejected.
-        request = request_for(
-            as_sent(search, unbranded), today=manifest.snapshot_date, send_rate_type=manifest.send_rate_type
-        )
-        return request.to_wire()
-
-    return made
+    A stay is checked against `today`. For a sweep it is the day of the plan: a stay that has begun since is still
+    requested, and its cell rejected.
+    """
+    return lambda search: request_for(as_sent(search, unbranded), today=today, send_rate_type=send_rate_type).to_wire()
 
 
 def as_sent(search: Search, unbranded: Mapping[int, int]) -> Search:

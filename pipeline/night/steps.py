@@ -101,7 +101,12 @@ async def collect(night: Night) -> SweepProgress:
         settings, lake, manifest, now=night.now, allowance=allowance, sandbox=night.sandbox
     ) as client:
         by_workers = partial(ask_block, rate=settings.rate, unbranded=unbranded) if can_spread(settings, lake) else None
-        asking = Asking(client.ask, body_of(manifest, unbranded), allowance.covers, by_workers)
+        asking = Asking(
+            client.ask,
+            body_of(unbranded, manifest.snapshot_date, send_rate_type=manifest.send_rate_type),
+            allowance.covers,
+            by_workers,
+        )
         if settings.metrics_port is None:
             return await run(lake, manifest, asking, options, now=night.now, watch=night.watch)
         # A slow import.
