@@ -1,7 +1,5 @@
 """The queries of an assistant: each ends when its call is cancelled, or when the server ends."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ A file starts with comments: first the grain, then optional meanings of columns 
 follows. Other declarations about the relations of a folder, such as rules, are in TOML files in the same folder.
 """
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ The parser skips a line that it cannot read. The setting on it would silently ha
 sandbox in place of the supplier.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that a user names: names that none can have, and opening one without waiting for a pipe."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """The documentation inside the published file: reference tables, views, and a comment on everything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from datetime import UTC, datetime

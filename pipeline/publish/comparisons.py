@@ -4,8 +4,6 @@
 for each reader would cost more than the rest of publishing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import count
 

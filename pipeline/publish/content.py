@@ -4,8 +4,6 @@ A loaded sweep carries all content that was answered. When it is published, what
 tables and the rest is dropped: a description is stored when it is new, not every night.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import duckdb

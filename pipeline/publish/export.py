@@ -3,8 +3,6 @@
 It only reads the published file, so it never waits for a night and no night waits for it.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

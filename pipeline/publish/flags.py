@@ -3,8 +3,6 @@
 Computed after the state has been updated for the night, from the same views that analysts read.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 

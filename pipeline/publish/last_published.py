@@ -1,7 +1,5 @@
 """The last published file: which nights it holds, and whether the next night can be built on it."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The ledger of published sweeps: what the published file holds, or will hold once it is rebuilt."""
 
-from __future__ import annotations
-
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, field

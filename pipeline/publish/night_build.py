@@ -1,7 +1,5 @@
 """One night of a publication: what a sweep changes, range by range, and the findings over all ranges."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

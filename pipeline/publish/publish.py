@@ -6,8 +6,6 @@ process; only changes are written, and older files are never touched. If the las
 same steps run for every sweep of the ledger, from the first.
 """
 
-from __future__ import annotations
-
 import logging
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence

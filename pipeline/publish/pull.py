@@ -5,8 +5,6 @@ published file comes last, with its views pointed to the new folder: until then 
 Files come from a `Source`: a lake in a folder, or one on S3.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The files that computing a range of properties reads: a worker on another machine must have them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 

@@ -1,11 +1,10 @@
 """A session for one range of one night: it sees what the building session sees, for its properties only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Self
 
 import duckdb
 import pyarrow as pa
@@ -46,7 +45,7 @@ class RangeJob:
     parts: tuple[PropertyRange, ...] = ()
     summing: str | None = None
 
-    def halves(self) -> list[RangeJob]:
+    def halves(self) -> list[Self]:
         """Return two jobs with half of the properties each; none for a single property."""
         inside = [number for number in self.properties if self.within.first <= number <= self.within.last]
         if len(inside) < 2:

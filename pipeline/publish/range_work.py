@@ -5,8 +5,6 @@ is computed in the session that builds the published file; the ranges of a large
 each with bounded memory, and read the file as written so far.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

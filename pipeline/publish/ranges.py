@@ -1,7 +1,5 @@
 """The ranges of properties by which a night is published."""
 
-from __future__ import annotations
-
 import duckdb
 
 from pipeline.domain.property_range import PropertyRange, cut

@@ -1,7 +1,5 @@
 """Bring the published file up to date with inputs and quotes that were loaded between two nights."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 

@@ -4,8 +4,6 @@ The SQL of `sql/staging` computes what a night changes, from the state before it
 statement looks beyond one property, so a night can be computed range by range of property ids.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The published file names them in `state.file` and reads them through views, so a
 state that is rebuilt from the first night gets a folder of its own, and readers of the last file keep theirs.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass

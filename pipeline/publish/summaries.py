@@ -1,7 +1,5 @@
 """The summaries that readers open first: a few rows each, over everything on sale."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

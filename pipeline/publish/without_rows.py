@@ -1,7 +1,5 @@
 """A published file without rows, in which names of a user's condition can be looked up before the first night."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
