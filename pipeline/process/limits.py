@@ -16,7 +16,7 @@ from pipeline.domain.errors import OutOfResources
 _RESERVED_MB, _PER_PROCESSOR_MB, _SESSION_MB = 2_300, 450, 1_500
 # For commands that read only settings; that read the lake or its published file, with each processor; and what
 # normalising a few answers again, or looking at every file of a lake, takes in addition.
-_SETTINGS_MB, _READING_MB, _READING_PER_PROCESSOR_MB, _REPLAY_MB, _CHECK_MB = 400, 700, 150, 1_500, 300
+_SETTINGS_MB, _READING_MB, _READING_PER_PROCESSOR_MB, _REPLAY_MB, _CHECK_MB = 400, 700, 150, 1_800, 300
 _OF_SETTINGS = frozenset({"settings", "spec"})
 _READING = frozenset({"query", "status", "plan", "cases", "case", "metrics", "health"})
 _REPLAYING = frozenset({"explain"})
