@@ -1,6 +1,6 @@
 """Cases on a page, the most urgent first."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import polars as pl
@@ -14,7 +14,6 @@ from pipeline.report.words import rule_said
 _SHOWN = 15
 # Properties that the summary names.
 _CALLS = 3
-_NOT_PUT_RIGHT = {"gone": "; no longer on sale", "not_asked": "; its currency is no longer requested"}
 
 
 def open_cases(reader: Reader) -> pl.DataFrame:
@@ -32,33 +31,11 @@ def open_cases(reader: Reader) -> pl.DataFrame:
     )
     has_page = pl.col("property_id").is_in(list(reader.property_pages))
     its_page = pl.when(has_page).then(pl.format(f"{PROPERTY_PAGES}/{{}}.html", "property_id")).alias("property_page")
-    return reader.cases.with_columns(said, whom, texts, reader.case_page, its_page, _markets()).drop("amounts")
+    return reader.cases.with_columns(said, whom, texts, reader.case_page, its_page, in_markets()).drop("amounts")
 
 
-def ended_cases(reader: Reader) -> pl.DataFrame:
-    """Return the cases that ended with the last night, without those covered by a wider one."""
-    tonight = reader.cases_of_night.sort("rule", "scope", "market", "property_id", nulls_last=True, maintain_order=True)
-    rule, of_market = pl.col("rule"), pl.struct("rule", "market")
-    wide = tonight.filter(pl.col("scope") == "market").select(of_market.alias("it"))["it"].implode()
-    widest = tonight.filter(pl.col("scope") == "supplier")["rule"].implode()
-    is_spoken_for = ((pl.col("scope") == "property") & of_market.is_in(wide)) | (
-        (pl.col("scope") != "supplier") & rule.is_in(widest)
-    )
-    said = rule.map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
-    why = reader.query(
-        "SELECT rule, property_id, market, CASE WHEN min(ended_by) = max(ended_by) THEN min(ended_by) END AS ended_by "
-        "FROM report.flag_history WHERE resolved_sweep_id = $sweep_id GROUP BY ALL",
-        {"sweep_id": reader.night["sweep_id"]},
-    )
-    return (
-        tonight.filter((pl.col("status") == "closed") & ~is_spoken_for)
-        .join(why, on=("rule", "property_id", "market"), how="left", maintain_order="left")
-        .with_columns(said, _markets())
-        .drop("amounts")
-    )
-
-
-def _markets() -> pl.Expr:
+def in_markets() -> pl.Expr:
+    """Return the markets of a case as text."""
     return pl.col("markets").list.join(", ")
 
 
@@ -158,17 +135,23 @@ def cases_section(cases: pl.DataFrame) -> Section:
     )
 
 
-def cases_points(cases: pl.DataFrame) -> list[Point]:
-    """Return how many cases need a decision, and which properties to call first and why."""
+def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> list[Point]:
+    """Return how many cases need a decision, and which properties to call first and why.
+
+    Of markets that sell nothing tonight, no price is worth a call.
+    """
     waiting = _waiting(cases)
     if not waiting.height:
         return [Point("No open case needs a decision.", "cases", "good")]
     # The most severe first: a call about nothing is worse than a call a day late.
     grave = pl.col("severity").replace_strict({severity: place for place, severity in enumerate(SEVERITIES)})
     lines = calls(waiting.sort(grave, maintain_order=True))
-    first = lines.unique(subset=["whom"], keep="first", maintain_order=True).head(_CALLS)
+    # A line names its markets: it stands if a single one of them sells.
+    named = pl.col("market").str.split(", ")
+    is_silent = (named.list.set_difference(list(silent_markets)).list.len() == 0).fill_null(value=False)
+    first = lines.filter(~is_silent).unique(subset=["whom"], keep="first", maintain_order=True).head(_CALLS)
     new = lines.filter(pl.col("status") == "new").height
-    tone = "bad" if first["severity"][0] == "high" else "warn"
+    tone = "bad" if lines["severity"][0] == "high" else "warn"
     points = [Point(f"{_counted(waiting)}; {new:,} {'is' if new == 1 else 'are'} new.", "cases", tone)]
     for row in first.iter_rows(named=True):
         place = f" ({row['market']})" if row["scope"] == "property" and row["market"] else ""
@@ -183,10 +166,11 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
 
 def problems(cases: pl.DataFrame, one: str = "problem") -> str:
     """Return how many problems open cases are, with the number of cases in brackets if they are more."""
-    return _with_cases(calls(cases).height, cases.height, one)
+    return with_cases(calls(cases).height, cases.height, one)
 
 
-def _with_cases(problems: int, cases: int, one: str = "problem") -> str:
+def with_cases(problems: int, cases: int, one: str = "problem") -> str:
+    """Return a number of problems, with the number of cases in brackets if they are more."""
     return counted(problems, one) + (f" ({cases:,} cases)" if cases > problems else "")
 
 
@@ -199,34 +183,6 @@ def _to_do(row: Mapping[str, Any]) -> str:
     if rule and SEVERITIES.index(row["severity"]) > SEVERITIES.index(rule.call_from):
         return f"Check {name} before you call"
     return f"Call {name} about" if row["scope"] == "property" else f"Call the supplier about {name}"
-
-
-def ended_points(ended: pl.DataFrame) -> list[Point]:
-    """Return which cases ended: corrected, no longer on sale, or no longer requested."""
-    if not ended.height:
-        return []
-    lines = ended_problems(ended)
-    named = lines.select(
-        pl.format("{} ({}{})", "rule_words", pl.concat_str(["whom", "in"], separator=", ", ignore_nulls=True), "why")
-    )
-    first, more = named.to_series().to_list()[:_CALLS], named.height - _CALLS
-    listed = "; ".join(first) + (f"; and {counted(more, 'more problem')}" if more > 0 else "")
-    return [Point(f"{_with_cases(named.height, ended.height)} ended: {listed}.", "ended_findings", "good")]
-
-
-def ended_problems(ended: pl.DataFrame) -> pl.DataFrame:
-    """Return one line for each ended problem, with the markets in which it ended; wider problems come first."""
-    whom = pl.when(pl.col("scope") == "property").then(
-        pl.coalesce("property_name", pl.format("property {}", "property_id"))
-    )
-    # A price that went off sale was not corrected, nor was one that is no longer requested.
-    why = pl.col("ended_by").replace_strict(_NOT_PUT_RIGHT, default="").alias("why")
-    # One problem of a property may end in several markets.
-    return (
-        ended.sort("scope", maintain_order=True)
-        .group_by("scope", "property_id", whom.alias("whom"), "rule_words", why, maintain_order=True)
-        .agg(pl.coalesce("market", "markets").drop_nulls().str.join(", ").replace("", None).alias("in"))
-    )
 
 
 def _counted(waiting: pl.DataFrame) -> str:

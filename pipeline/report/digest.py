@@ -4,8 +4,9 @@ import altair as alt
 import polars as pl
 
 from pipeline.domain.search import STATUSES
-from pipeline.report.cases import cases_section, ended_cases, open_cases
+from pipeline.report.cases import cases_section, open_cases
 from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
+from pipeline.report.ended_cases import ended_cases
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
 from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles
 from pipeline.report.page import PROPERTY, Column, Page, Section, counted, measured, money, named, percent, share

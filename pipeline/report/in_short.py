@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.report.cases import calls, cases_points, ended_points, ended_problems, problems
+from pipeline.report.cases import calls, cases_points, problems
+from pipeline.report.ended_cases import ended_points, ended_problems
 from pipeline.report.findings import by_severity
 from pipeline.report.page import Point, counted, money, percent, share, shown
 from pipeline.report.read import Reader
@@ -57,7 +58,7 @@ def points(reader: Reader, changes: Changes) -> list[Point]:
     Sentences about all properties come first, as they may be the reason not to call one.
     """
     changed = [
-        *cases_points(changes.cases),
+        *cases_points(changes.cases, reader.figures("silent_market")["market"].to_list()),
         *ended_points(changes.ended_cases),
         *_of_findings(reader, changes),
         *_of_prices(reader, changes),

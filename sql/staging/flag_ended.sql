@@ -2,6 +2,7 @@
 WITH evidence AS (
     SELECT
         before.flag_id,
+        before.rule,
         before.market,
         before.product_type,
         unnest(before.evidence) AS item
@@ -41,6 +42,28 @@ silent AS (
         coalesce(sum(counted.offered) FILTER (WHERE counted.sweep_id = sweep.sweep_id), 0) = 0
         AND max(counted.snapshot_date) FILTER (WHERE counted.offered > 0)
         >= sweep.snapshot_date - analysis.silent_nights
+),
+
+-- Prices that were apart and meet are corrected, whatever became of other markets: these only showed which deviated.
+met AS (
+    SELECT evidence.flag_id
+    FROM evidence
+    CROSS JOIN night.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
+    INNER JOIN mart.market_parity AS parity
+        ON
+            parity.source = evidence.item.source -- noqa: RF01
+            AND parity.property_id = evidence.item.property_id -- noqa: RF01
+            AND parity.offer_key = evidence.item.offer_key -- noqa: RF01
+    WHERE
+        evidence.rule = 'market_disparity'
+        AND evidence.market IN (parity.market, parity.reference_market)
+        AND parity.match_grade = 'exact'
+        AND parity.currency_basis <> 'supplier_rate'
+        AND parity.seen_sweep_id = sweep.sweep_id
+        AND parity.reference_sweep_id = sweep.sweep_id
+    GROUP BY evidence.flag_id
+    HAVING bool_and(parity.verdict = 'meet' OR abs(parity.gap_pct) <= analysis.disparity_pct)
 ),
 
 -- An offer whose stay has begun is no longer in the state.
@@ -108,6 +131,7 @@ SELECT
     sweep.sweep_id AS resolved_sweep_id,
     CASE
         WHEN before.check_in <= sweep.snapshot_date OR answered.standing = 0 THEN 'stay_began'
+        WHEN met.flag_id IS NOT NULL THEN 'value'
         WHEN answered.is_gone THEN 'gone'
         WHEN answered.is_not_asked THEN 'not_asked'
         ELSE 'value'
@@ -115,6 +139,8 @@ SELECT
 FROM state.flag_open AS before
 CROSS JOIN night.sweep AS sweep
 LEFT JOIN answered ON answered.flag_id = before.flag_id
+LEFT JOIN met ON met.flag_id = before.flag_id
 WHERE
     before.check_in <= sweep.snapshot_date
+    OR met.flag_id IS NOT NULL
     OR (answered.seen = answered.standing AND NOT answered.is_of_silent_market)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import polars as pl
 
-from pipeline.report.cases import calls, cases_points, cases_section, ended_points
+from pipeline.report.cases import calls, cases_points, cases_section
+from pipeline.report.ended_cases import ended_cases, ended_points
 
 
 def case(case_id: str, market: str | None, property_id: int | None = 7, **said: object) -> dict[str, object]:
@@ -124,6 +127,16 @@ def test_whom_to_call_is_in_bold_and_the_reason_is_not():
     assert all(point.text.startswith(point.bold) for point in points)
 
 
+def test_of_a_market_that_sells_nothing_no_price_is_worth_a_call():
+    cases = frame(
+        case("case-1", "SE", 7), case("case-2", "DE", 8), case("case-3", "SE", None, property_name="market SE")
+    )
+    first, *named = cases_points(cases, ["SE"])
+    assert first.text.startswith("3 problems")
+    assert [point.bold for point in named] == ["Call Hotel 8"]
+    assert len(cases_points(cases, ["SE", "DE"])) == 1
+
+
 def test_what_may_be_no_problem_is_checked_before_a_call():
     quiet = "property_gone_quiet"
     cases = frame(
@@ -213,3 +226,32 @@ def test_a_price_of_the_reader_is_the_readers_to_check_and_no_call_to_the_proper
         "Check your selling price of Hotel 7: Sold below the floor (SE)",
         "Call Hotel 8 about: Differs (SE)",
     ]
+
+
+def test_why_a_case_ended_is_why_its_findings_did():
+    """Of a market or of the supplier, too; some that were corrected make it corrected."""
+    flags = pl.DataFrame(
+        {
+            "rule": ["fx", "fx", "fx", "gap", "gap", "quiet", "quiet", "quiet"],
+            "property_id": [7, 8, 9, 7, 8, 7, 7, 8],
+            "market": ["GB", "GB", "GB", "GB", "GB", "GB", "SE", "GB"],
+            "ended_by": ["not_asked", "not_asked", "gone", "gone", "value", "gone", "gone", "value"],
+        }
+    )
+    ended = pl.DataFrame(
+        {
+            "rule": ["fx", "fx", "gap", "gap", "quiet"],
+            "scope": ["market", "supplier", "market", "property", "property"],
+            "property_id": [None, None, None, 7, 7],
+            "market": ["GB", None, "GB", "GB", None],
+        }
+    ).with_columns(status=pl.lit("closed"), markets=pl.concat_list(pl.lit("GB")), amounts=pl.lit(""))
+
+    def reasons(*scopes: str) -> dict[tuple[str, str], str | None]:
+        of_night = ended.filter(pl.col("scope").is_in(scopes))
+        reader = SimpleNamespace(cases_of_night=of_night, night={"sweep_id": "s"}, query=lambda *_: flags)
+        return {(row["rule"], row["scope"]): row["ended_by"] for row in ended_cases(reader).rows(named=True)}
+
+    assert reasons("market") == {("fx", "market"): "not_asked", ("gap", "market"): None}
+    assert reasons("supplier") == {("fx", "supplier"): "not_asked"}
+    assert reasons("property") == {("gap", "property"): "gone", ("quiet", "property"): "gone"}
