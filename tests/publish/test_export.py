@@ -195,8 +195,8 @@ def test_what_cannot_be_exported_is_refused_and_a_file_that_is_there_stays(lake,
     for selection, target, why in (
         (Selection(), there, "already exists"),
         (Selection(), tmp_path / "no" / "folder.duckdb", "no folder"),
-        (Selection(properties=(99,)), tmp_path / "x.duckdb", "about property 99"),
-        (Selection(markets=("FR",)), tmp_path / "x.duckdb", "about market FR"),
+        (Selection(properties=(99,)), tmp_path / "x.duckdb", "stay of the property 99"),
+        (Selection(markets=("FR",)), tmp_path / "x.duckdb", "stay of the market FR"),
         (Selection(first=DAY), tmp_path / "x.duckdb", "No night"),
     ):
         with pytest.raises(InputError, match=why):
