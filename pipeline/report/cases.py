@@ -147,8 +147,8 @@ def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> l
     grave = pl.col("severity").replace_strict({severity: place for place, severity in enumerate(SEVERITIES)})
     lines = calls(waiting.sort(grave, maintain_order=True))
     # A line names its markets: it stands if a single one of them sells.
-    named = pl.col("market").str.split(", ")
-    is_silent = (named.list.set_difference(list(silent_markets)).list.len() == 0).fill_null(value=False)
+    markets = pl.col("market").str.split(", ")
+    is_silent = (markets.list.set_difference(list(silent_markets)).list.len() == 0).fill_null(value=False)
     first = lines.filter(~is_silent).unique(subset=["whom"], keep="first", maintain_order=True).head(_CALLS)
     new = lines.filter(pl.col("status") == "new").height
     tone = "bad" if lines["severity"][0] == "high" else "warn"

@@ -35,8 +35,8 @@ def _with_why(reader: Reader, ended: pl.DataFrame) -> pl.DataFrame:
     is_corrected = (pl.col("ended_by") == "value").any()
     why = pl.when(~is_corrected).then(pl.col("ended_by").mode().sort().first())
     # Without a property or a market, a case is about all of them.
-    wider = (["rule", "property_id", "market"], ["rule", "property_id"], ["rule", "market"], ["rule"])
-    for number, keys in enumerate(wider):
+    levels = (["rule", "property_id", "market"], ["rule", "property_id"], ["rule", "market"], ["rule"])
+    for number, keys in enumerate(levels):
         ended = ended.join(
             flags.group_by(keys).agg(why.alias(f"why_{number}")), on=keys, how="left", maintain_order="left"
         )
@@ -50,7 +50,7 @@ def _with_why(reader: Reader, ended: pl.DataFrame) -> pl.DataFrame:
         .then("why_2")
         .otherwise("why_3")
     )
-    return ended.with_columns(chosen.alias("ended_by")).drop(f"why_{number}" for number in range(len(wider)))
+    return ended.with_columns(chosen.alias("ended_by")).drop(f"why_{number}" for number in range(len(levels)))
 
 
 def ended_points(ended: pl.DataFrame) -> list[Point]:
