@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from datetime import datetime
 
-from pipeline.domain.errors import CallsUsedUp
+from pipeline.domain.errors import CallsUsedUp, CorruptObject
 from pipeline.lake.objects import Lake
 
 # The cap is leased in at least this many parts, so that a lost lease costs little.
@@ -51,5 +51,17 @@ class DailyCalls:
         self._next_lease += 1
         is_ours = self._lake.put_new(path, json.dumps({"calls": size}).encode())
         # Another process's lease states its size, as the cap may have been different.
-        self._leased += size if is_ours else int(str(self._lake.get_json(path)["calls"]))
+        self._leased += size if is_ours else self._calls_of(path)
         return size if is_ours else 0
+
+    def _calls_of(self, path: str) -> int:
+        calls = self._lake.get_json(path).get("calls")
+        # A lease of no or fewer calls would let this day exceed its cap.
+        if isinstance(calls, int) and not isinstance(calls, bool) and calls >= 1:
+            return calls
+        raise CorruptObject(
+            f"{self._lake.local(path)} does not say how many calls were leased.",
+            hint=f'Write {{"calls": N}} into it, where N is at least the calls that it may stand for, or wait for the'
+            f" next day (UTC). A lease of today's cap has {self._lease_size:,}.",
+            place=self._lake.local(path),
+        )

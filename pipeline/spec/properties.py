@@ -67,7 +67,7 @@ def _from_query(query: str, resolve: Callable[[str], Iterable[int]] | None) -> l
         )
     if wrong := [value for value in found if not _is_property_id(value)]:
         raise SpecError(
-            f"properties.query of the sweep spec returned {quoted(wrong[0])}, which is not a property id.",
+            f"properties.query of the sweep spec returned {_as_sql(wrong[0])}, which is not a property id.",
             hint="Its first column must hold property ids, without NULL.",
         )
     if not found:
@@ -153,6 +153,13 @@ def _checked(path: Path, texts: Iterable[tuple[int, str]]) -> list[int]:
             hint=f"Write one id per line, or a CSV file with a column {COLUMN}.",
         )
     return list(row_of)
+
+
+def _as_sql(value: object) -> str:
+    """Return a value of a query as its author knows it: NULL, a quoted text, a plain number or date."""
+    if value is None or isinstance(value, bool):
+        return {None: "NULL", True: "true", False: "false"}[value]
+    return quoted(value) if isinstance(value, str) else shortened(str(value), 80)
 
 
 def _is_property_id(value: object) -> bool:

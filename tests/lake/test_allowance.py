@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.domain.errors import CallsUsedUp
+from pipeline.domain.errors import CallsUsedUp, CorruptObject
 from pipeline.lake.allowance import DailyCalls
 
 DAY = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -59,3 +59,13 @@ def test_what_is_covered_can_be_taken(lake, cap):
         calls.take()
         assert calls.covers(left)
         assert not calls.covers(left + 1)
+
+
+@pytest.mark.parametrize(
+    "lease", [b"{}", b'{"calls": null}', b'{"calls": "7"}', b'{"calls": 0}', b'{"calls": -900}', b'{"calls": true}']
+)
+def test_a_damaged_lease_never_lets_a_day_exceed_its_cap(lake, lease):
+    lake.put_new("calls/2030-01-01/000000.json", lease)
+    with pytest.raises(CorruptObject, match=r"000000\.json does not say how many calls") as refused:
+        DailyCalls(lake, 1000, lambda: DAY).take()
+    assert "A lease of today's cap has 10." in refused.value.hint

@@ -1,3 +1,6 @@
+from datetime import date
+from decimal import Decimal
+
 import pytest
 
 from pipeline.domain.errors import SpecError
@@ -92,10 +95,25 @@ def test_a_query_is_asked_and_its_answer_is_a_set(tmp_path):
     assert asked == ["SELECT 1"]
 
 
-@pytest.mark.parametrize("answer", [[], [None], ["1"], [0], [2**63], [True]])
-def test_a_query_without_usable_ids_is_reported(tmp_path, answer):
-    with pytest.raises(SpecError, match=r"properties\.query"):
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ([], "nothing"),
+        ([7, None], "NULL,"),
+        (["1"], "'1',"),
+        ([0], "0,"),
+        ([2**63], "9223372036854775808,"),
+        ([True], "true,"),
+        ([Decimal("1.50")], "1.50,"),
+        ([date(2030, 1, 2)], "2030-01-02,"),
+        ([bytes(10_000)], "b'"),
+    ],
+)
+def test_a_query_without_usable_ids_is_reported_in_the_words_of_sql(tmp_path, answer, told):
+    with pytest.raises(SpecError, match=r"properties\.query") as refused:
         resolve_properties(Properties(query="SELECT 1"), tmp_path, resolve_query=lambda _: answer)
+    assert f" returned {told}" in str(refused.value)
+    assert len(str(refused.value)) < 300
 
 
 def test_a_query_before_the_first_night_is_reported(tmp_path):
