@@ -1,5 +1,6 @@
 """Serving the reports of a lake, and the notebooks, to a browser on this machine that knows the token."""
 
+import logging
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -12,13 +13,18 @@ from starlette.middleware import Middleware
 from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipeline.domain.errors import InputError
+from pipeline.domain.texts import one_line, quoted, shortened
 from pipeline.lake import Lake
 from pipeline.report.guard import Guard, Key
 
 _HOST = "127.0.0.1"
 _NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+_LONGEST_REASON = 200
+
+logger = logging.getLogger(__name__)
 
 
 def application(lake: Lake, key: Key) -> Starlette:
@@ -39,7 +45,7 @@ def application(lake: Lake, key: Key) -> Starlette:
         routes=[
             Route("/", lambda _: RedirectResponse("/reports/")),
             Mount("/reports", StaticFiles(directory=folder, html=True)),
-            *([Mount("/notebooks", notebooks)] if notebooks else []),
+            *([Mount("/notebooks", _Failures(notebooks))] if notebooks else []),
         ],
         lifespan=_ending(notebooks),
         middleware=[Middleware(Guard, key)],
@@ -49,6 +55,25 @@ def application(lake: Lake, key: Key) -> Starlette:
 def notebook_names() -> list[str]:
     """Return the names of the notebooks; none if only the packages are installed."""
     return sorted(file.stem for file in _NOTEBOOKS.glob("*.py"))
+
+
+class _Failures:
+    """ASGI middleware that logs what fails in a notebook's request in one line.
+
+    The notebooks' server answers with an error and then raises, and a page of traceback for each malformed request
+    would bury the printed addresses.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            reason = shortened(one_line(f"{type(error).__name__}: {error}"), _LONGEST_REASON)
+            logger.warning("A request for %s failed: %s", quoted(scope["path"]), reason)
+            logger.debug("Where it failed:", exc_info=error)
 
 
 def _ending(notebooks: Starlette | None) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:

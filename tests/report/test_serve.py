@@ -157,6 +157,15 @@ def test_a_socket_needs_the_token_and_no_foreign_origin(pages, browser, origin, 
         ).close()
 
 
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"a": 1}', b"\xff\xfe"])
+def test_a_malformed_request_for_a_notebook_is_logged_in_one_line(browser, caplog, capfd, body):
+    answer = browser.post(f"{NOTEBOOK}api/kernel/function_call", content=body)
+    assert answer.status_code in {400, 500}
+    (record,) = (record for record in caplog.records if record.name == "pipeline.report.serve")
+    assert f"A request for '{NOTEBOOK}api/kernel/function_call' failed: " in record.getMessage()
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
 def test_what_lies_beside_the_reports_is_not_served(browser):
     assert browser.get("/reports/%2e%2e/published/nightaudit.duckdb").status_code == 404
 
