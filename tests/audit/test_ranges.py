@@ -189,11 +189,13 @@ def killing(processes):
     """Kill worker processes of this one as soon as they start, up to a number."""
     ended = threading.Event()
     killed = []
+    # Earlier tests may have left processes of theirs.
+    others = {child.pid for child in multiprocessing.active_children()}
 
     def watch():
         while len(killed) < processes and not ended.wait(0.05):
             for child in multiprocessing.active_children():
-                if child.pid not in killed and len(killed) < processes:
+                if child.pid not in {*others, *killed} and len(killed) < processes:
                     child.kill()
                     killed.append(child.pid)
 
