@@ -13,7 +13,7 @@ from pipeline.domain.property_range import ALL, PropertyRange
 from pipeline.lake import Lake, beside, put_in_place
 from pipeline.lake.database import quoted
 from pipeline.lake.relations import relation
-from pipeline.publish.state_files import StateFile, files_of, note_files, write_state_views
+from pipeline.publish.state_files import StateFile, files_of, note_files, refuse_damaged_state, write_state_views
 
 _MADE = relation("mart", "market_parity")
 # One property is found without reading the others.
@@ -90,12 +90,16 @@ def made_with(session: duckdb.DuckDBPyConnection) -> MadeWith:
 
 
 def compare_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: MadeWith) -> None:
-    """Compare again, range by range, if `made_with` has changed since `before`. The views exist."""
+    """Compare again, range by range, if `made_with` has changed since `before`. The views exist.
+
+    Raises CorruptObject if a file of the state is damaged.
+    """
     files = files_of(session)
     held = comparisons_of(files)
     view_comparisons(session, lake, held)
     if not held or made_with(session) == before:
         return
+    refuse_damaged_state(lake, files)
     made = []
     for file in held:
         within = PropertyRange(file.first_property_id, file.last_property_id)

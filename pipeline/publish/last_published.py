@@ -13,7 +13,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import quoted, rows_of
 from pipeline.publish.state import FILED, NATIVE
-from pipeline.publish.state_files import are_whole, files_of, forget_superseded
+from pipeline.publish.state_files import are_whole, files_of, forget_superseded, refuse_damaged_state
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def _sweeps_held(lake: Lake, file: Path) -> list[str]:
         if not are_whole(lake, files):
             raise CorruptObject(f"Files that {file} reads are missing or damaged.")
         _refuse_other_columns(session, file, {f"state.{name}": table for name, table in FILED.items()})
-    refuse_damaged(lake.root, [lake.local(state.path) for state in files])
+    refuse_damaged_state(lake, files)
     return [row[0] for row in rows]
 
 

@@ -13,7 +13,7 @@ import duckdb
 from pipeline.domain.property_range import PropertyRange
 from pipeline.domain.tables import STATE_FILE
 from pipeline.lake import Lake
-from pipeline.lake.checksums import Recorded, note_gone
+from pipeline.lake.checksums import Recorded, note_gone, refuse_damaged
 from pipeline.lake.database import select_columns, write_rows
 from pipeline.lake.relations import relation
 from pipeline.publish.state import FILED, Step
@@ -97,6 +97,11 @@ def write_state_views(
         condition = f" WHERE {within.condition}" if within is not None and places else ""
         select = select_columns(table.stored, places)
         session.execute(f"CREATE OR REPLACE VIEW state.{name} AS {select}{condition}")
+
+
+def refuse_damaged_state(lake: Lake, files: Iterable[StateFile]) -> None:
+    """Raise CorruptObject if one of the files is not what was written."""
+    refuse_damaged(lake.root, [lake.local(file.path) for file in files])
 
 
 def are_whole(lake: Lake, files: Iterable[StateFile]) -> bool:

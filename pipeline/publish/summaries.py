@@ -14,7 +14,7 @@ from pipeline.lake.database import quoted
 from pipeline.lake.files import note_touched
 from pipeline.lake.relations import Relation, reached, read_by, relation
 from pipeline.publish.comparisons import comparisons_of, view_comparisons
-from pipeline.publish.state_files import files_of, write_state_views
+from pipeline.publish.state_files import files_of, refuse_damaged_state, write_state_views
 
 SummedWith = Mapping[str, list[tuple[Any, ...]]]
 
@@ -140,12 +140,18 @@ def summed_with(session: duckdb.DuckDBPyConnection) -> SummedWith:
 
 
 def sum_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: SummedWith) -> None:
-    """Recompute the summaries whose inputs have changed since `before`, range by range. The views exist."""
+    """Recompute the summaries whose inputs have changed since `before`, range by range. The views exist.
+
+    Raises CorruptObject if a file of the state is damaged.
+    """
     changed = {name for name, rows in summed_with(session).items() if before.get(name) != rows}
     names = [name for name in SUMMARIES if "ref.written_with" in changed or changed & reached([name])]
+    if not names:
+        return
     files = files_of(session)
+    refuse_damaged_state(lake, files)
     ranges = [PropertyRange(file.first_property_id, file.last_property_id) for file in comparisons_of(files)]
-    if len(ranges) < 2 or not names:
+    if len(ranges) < 2:
         write_summaries(session, names)
         return
     session.execute(f"SET memory_limit = '{_MEMORY}'")

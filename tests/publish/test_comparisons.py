@@ -136,6 +136,23 @@ def test_what_changes_no_rate_makes_no_comparison_again(lake, tmp_path):
     assert held(lake) == before
 
 
+@pytest.mark.parametrize("kind", ["rates", "weights"])
+def test_what_is_loaded_is_never_compared_with_damaged_prices(lake, night, rates, tmp_path, caplog, kind):
+    """The damage leaves a file that DuckDB reads without complaint."""
+    if kind == "weights":
+        rates = tmp_path / "weights.csv"
+        rates.write_text(LOADED[kind])
+    damaged = next(lake.local("state").glob("*/*/offer_open*"))
+    duckdb.sql(f"FROM '{damaged}'").write_parquet(str(damaged.with_name("other")), compression="gzip")
+    damaged.with_name("other").replace(damaged)
+    before, shown = held(lake), night.read_bytes()
+    load.load(lake, kind, rates, started_at(1))
+    assert not refresh(lake)
+    assert f"{damaged} is damaged" in caplog.text
+    assert held(lake) == before
+    assert night.read_bytes() == shown
+
+
 def test_a_file_that_is_built_again_compares_at_the_rates_of_now(lake, night, rates):
     load.load(lake, "rates", rates, started_at(1))
     assert republish_all(lake, lambda: None) == night
