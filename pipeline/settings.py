@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -140,10 +141,13 @@ Market = Annotated[str, AfterValidator(_market)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 
 
+# No bucket has a colon in its name. A key may have a slash, and the scheme may be wrong: `s3a://`, `https://`.
+_KEYED = re.compile(r"\s*(?:s3://[^/]*:|(?!file:)[a-z][a-z0-9+.-]+:/.*@)", re.IGNORECASE | re.DOTALL)
+
+
 def _without_keys(address: str) -> str:
     """Return the address of a lake. Raises ValueError, without its text, if it names keys: they would be printed."""
-    # No bucket has these characters in its name; a key may have a slash.
-    if address.lower().startswith("s3://") and not {":", "@"}.isdisjoint(address[5:].partition("/")[0]):
+    if _KEYED.match(address):
         raise ValueError(
             "a lake's address must not carry keys; use AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
         )

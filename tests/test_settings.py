@@ -111,11 +111,19 @@ def test_an_address_with_a_password_is_refused_and_the_password_is_not_repeated(
 
 
 def test_keys_in_the_address_of_a_lake_are_refused_and_not_repeated():
-    for address in ("s3://AKIA1:hunter2@bucket/prefix", "s3://hunter2@bucket", "s3://AKIA1:hun/ter2hunter2@bucket"):
+    at_bucket = ("s3://AKIA1:hunter2@bucket/prefix", "s3://hunter2@bucket", "s3://AKIA1:hun/ter2hunter2@bucket")
+    mistyped = (" s3://AKIA1:hunter2@bucket", "s3:/AKIA1:hunter2@bucket", "S3A://AKIA1:hun/ter2hunter2@bucket")
+    for address in (*at_bucket, *mistyped, "https://AKIA1:hunter2@store/bucket", "postgresql://me:hunter2@host/lake"):
         with pytest.raises(SettingsError) as caught:
             read_settings(lake=address)
         assert "AWS_ACCESS_KEY_ID" in str(caught.value)
         assert "hunter2" not in str(caught.value)
+
+
+def test_a_password_in_the_address_of_a_cluster_is_refused_and_not_repeated():
+    with pytest.raises(SettingsError, match="NIGHTAUDIT_CLUSTER: what is given is not a scheduler") as caught:
+        read_settings(cluster="tls://me:hunter2@scheduler.example:8786")
+    assert "hunter2" not in str(caught.value)
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=4))

@@ -123,9 +123,9 @@ class Cluster:
 
 
 def cluster_address(text: str) -> str:
-    """Return a scheduler's address in its one spelling. Raises ValueError if it is none."""
+    """Return a scheduler's address in its one spelling. Raises ValueError, without its text, if it is none."""
     stripped = text.strip()
-    msg = f"{text!r} is not a scheduler's address like tls://scheduler.example.com:8786"
+    msg = "what is given is not a scheduler's address like tls://scheduler.example.com:8786"
     try:
         parsed = urlsplit(stripped)
         host, port = (parsed.hostname or "").rstrip("."), parsed.port
