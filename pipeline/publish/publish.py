@@ -93,7 +93,8 @@ def publish(
         if with_later or entry.started_at <= manifest.started_at
     }
     if sweep_id in held and not entries.keys() - set(held):
-        is_built = refresh(lake) if has_moved(file) else catch_up(lake)
+        with _beside(file, "moved", "The last published file is unchanged.", f"nightaudit publish {sweep_id}"):
+            is_built = refresh(lake, is_required=True) if has_moved(file) else catch_up(lake)
         forget_unread(lake, file)
         return Published(file, sweep_row(file, sweep_id), is_new=False, is_built=is_built)
     is_new = sweep_id not in entries

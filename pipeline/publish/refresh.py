@@ -37,11 +37,11 @@ def catch_up(lake: Lake) -> bool:
     return is_behind(lake) and refresh(lake)
 
 
-def refresh(lake: Lake) -> bool:
+def refresh(lake: Lake, *, is_required: bool = False) -> bool:
     """Make the published file show what has been loaded. False: there is no file, or it was left unchanged.
 
     The caller holds the lake's writer lock. Readers see the last file until the next one is complete. What cannot be
-    shown now is shown by the next publication, so a failure is logged and is not an error.
+    shown now is shown by the next publication, so a failure is logged and is not an error, unless `is_required`.
     """
     file = lake.published_file
     if not file.exists():
@@ -71,6 +71,8 @@ def refresh(lake: Lake) -> bool:
             session.execute("DETACH nightaudit")
         put_in_place(beside, file)
     except (OSError, duckdb.Error, CorruptObject) as error:
+        if is_required:
+            raise
         logger.warning(
             "The published file could not be updated now; the next night updates it: %s",
             first_line(error),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
+
 import pytest
 from nights import load_night, started_at, sweep_id
 
 from pipeline.cli import publish as command
-from pipeline.domain.errors import CorruptObject, GateBlocked
+from pipeline.domain.errors import CorruptObject, GateBlocked, LakeFull
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.publish.publish import publish
@@ -27,6 +30,21 @@ def test_a_moved_lake_can_be_read_once_it_is_published_again(lake):
     assert refused.value.hint == "Point it to this folder: nightaudit publish"
     assert not publish(moved, sweep_id(0), started_at(0)).is_new
     assert {query: query_published(moved.published_file, query).fetchall() for query in wanted} == wanted
+
+
+def test_a_copied_lake_whose_file_cannot_be_written_again_is_an_error(lake, monkeypatch):
+    load_night(lake, 0, cell=[{"search_id": 1}], offer=[{"search_id": 1, "room_id": 7, "board_id": 14, "total": 100}])
+    publish(lake, sweep_id(0), started_at(0))
+    moved = Lake(str(shutil.copytree(lake.root, lake.root.with_name("elsewhere"))))
+    before = moved.published_file.read_bytes()
+
+    def no_space(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pipeline.publish.refresh.shutil.copyfile", no_space)
+    with pytest.raises(LakeFull, match="No space left on device"):
+        publish(moved, sweep_id(0), started_at(0))
+    assert moved.published_file.read_bytes() == before
 
 
 def test_a_moved_lake_can_be_read_although_its_latest_sweep_is_blocked(lake, monkeypatch):
