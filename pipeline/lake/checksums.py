@@ -241,6 +241,8 @@ def _folder_of_sums(root: Path, folder: Path) -> Path:
 def _append_to(root: Path, folder: Path, lines: bytes, name: str = "") -> None:
     host = re.sub(r"[^A-Za-z0-9.-]", "_", platform.node())
     sums = _folder_of_sums(root, folder) / (name or f"sums-{host}.txt")
+    if sums.exists() and not sums.is_file():  # A pipe would be waited for.
+        raise CorruptObject(f"{sums} is no file.", kept="What is written is kept.", hint="See: nightaudit verify")
     try:
         append(sums, lines)
     except FileNotFoundError:

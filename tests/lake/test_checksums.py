@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from pipeline.domain.errors import CorruptObject
-from pipeline.lake.checksums import Recorded, note_gone, note_there, record, sum_of
+from pipeline.lake.checksums import FOLDER, Recorded, note_gone, note_there, record, sum_of
 
 
 @pytest.fixture
@@ -110,3 +111,13 @@ def test_files_recorded_at_the_same_time_are_all_found_and_none_is_damaged(tmp_p
         list(threads.map(lambda place: record(tmp_path, place, sum_of(b"1")), places))
     assert Recorded(tmp_path).damaged() == {}
     assert Recorded(tmp_path).names(tmp_path / "raw") == {place.name for place in places}
+
+
+@pytest.mark.parametrize("become", [os.mkdir, os.mkfifo])
+def test_sums_that_are_no_file_stop_a_write_with_their_name(tmp_path, become):
+    note_there(tmp_path, tmp_path / "one")
+    (sums,) = (tmp_path / FOLDER).glob("sums*.txt")
+    sums.unlink()
+    become(sums)
+    with pytest.raises(CorruptObject, match=f"{sums} is no file"):
+        note_there(tmp_path, tmp_path / "two")
