@@ -5,75 +5,67 @@
 -- snapshots: Number of sweeps that saw the offer at this total.
 -- step_no: Position in the path, from 0.
 -- total_before: Previous total, in currency; NULL: this is the first.
+-- total_per_night: total / nights, in currency.
 -- change_pct: 100 x (total / total_before - 1); > 0: dearer; NULL: this is the first.
 -- index_first: total in percent of the first total seen of this offer.
 -- was_gone: Whether the offer was gone between the previous total and this one.
-WITH told AS (
+-- An interval ends with any value of the offer; a new step begins with a new total, or after being gone.
+WITH numbered AS (
     SELECT
-        history.source,
-        history.property_id,
-        history.offer_key,
-        history.cell_key,
-        history.market,
-        history.product_type,
-        history.check_in,
-        history.nights,
-        history.party,
-        history.currency,
-        history.room_stay_id,
-        history.room_id,
-        history.board_id,
-        history.policy_key,
-        history.is_offered,
-        history.total,
-        history.snapshots,
-        history.valid_from,
-        history.last_seen_at,
-        count(*) FILTER (WHERE NOT history.is_offered) OVER in_time AS times_gone
-    FROM mart.offer_history AS history
-    -- In a partly unreadable detail answer, a dearer product may represent the key.
-    WHERE history.is_whole OR history.source = 'multi'
-    WINDOW in_time AS (PARTITION BY history.source, history.property_id, history.offer_key ORDER BY history.valid_from)
+        priced.* EXCLUDE (is_only), -- noqa: RF03
+        (priced.was_gone OR priced.total IS DISTINCT FROM priced.total_before) AS is_new,
+        count(*) FILTER (WHERE is_new) OVER in_time AS steps, -- noqa: RF02
+        first_value(priced.total) OVER in_time AS first_total
+    FROM mart.price_interval AS priced
+    WHERE NOT priced.is_only
+    WINDOW
+        in_time AS (PARTITION BY priced.source, priced.property_id, priced.offer_key ORDER BY priced.valid_from)
 ),
 
--- Values other than the total may change within a stretch; a new one begins with a new total, or after being gone.
-begun AS (
+step AS (
     SELECT
-        told.*,
-        coalesce(
-            lag(told.total) OVER in_time = told.total AND lag(told.times_gone) OVER in_time = told.times_gone, FALSE
-        ) AS is_same
-    FROM told
-    WHERE told.total > 0
-    WINDOW in_time AS (PARTITION BY told.source, told.property_id, told.offer_key ORDER BY told.valid_from)
-),
-
-numbered AS (
-    SELECT
-        begun.*,
-        count(*) FILTER (WHERE NOT begun.is_same) OVER in_time - 1 AS step_no
-    FROM begun
-    WINDOW in_time AS (PARTITION BY begun.source, begun.property_id, begun.offer_key ORDER BY begun.valid_from)
-),
-
-stretch AS (
-    SELECT
-        numbered.* EXCLUDE (is_offered, is_same, valid_from, last_seen_at, snapshots), -- noqa: RF03
+        numbered.source,
+        numbered.property_id,
+        numbered.offer_key,
+        any_value(numbered.cell_key) AS cell_key,
+        any_value(numbered.market) AS market,
+        any_value(numbered.product_type) AS product_type,
+        any_value(numbered.check_in) AS check_in,
+        any_value(numbered.nights) AS nights,
+        any_value(numbered.party) AS party,
+        any_value(numbered.currency) AS currency,
+        any_value(numbered.room_stay_id) AS room_stay_id,
+        any_value(numbered.room_id) AS room_id,
+        any_value(numbered.board_id) AS board_id,
+        any_value(numbered.policy_key) AS policy_key,
+        any_value(numbered.total) AS total,
+        numbered.steps - 1 AS step_no,
         sum(numbered.snapshots)::INTEGER AS snapshots,
         min(numbered.valid_from) AS valid_from,
-        max(numbered.last_seen_at) AS last_seen_at
+        max(numbered.last_seen_at) AS last_seen_at,
+        any_value(numbered.total_before) FILTER (WHERE numbered.is_new) AS total_before,
+        bool_or(numbered.was_gone) AS was_gone,
+        any_value(numbered.first_total) AS first_total
     FROM numbered
-    GROUP BY ALL
+    GROUP BY numbered.source, numbered.property_id, numbered.offer_key, numbered.steps
+
+    UNION ALL BY NAME
+
+    SELECT
+        priced.* EXCLUDE (is_only), -- noqa: RF03
+        0 AS step_no,
+        priced.total AS first_total
+    FROM mart.price_interval AS priced
+    WHERE priced.is_only
 )
 
 SELECT
-    stretch.* EXCLUDE (times_gone), -- noqa: RF03
-    (stretch.total / stretch.nights)::DECIMAL(18, 4) AS total_per_night,
-    date_diff('day', (stretch.valid_from AT TIME ZONE 'UTC')::DATE, stretch.check_in) AS lead_days_from,
-    date_diff('day', (stretch.last_seen_at AT TIME ZONE 'UTC')::DATE, stretch.check_in) AS lead_days_seen,
-    lag(stretch.total) OVER in_time AS total_before,
-    100.0 * (stretch.total - lag(stretch.total) OVER in_time)::DOUBLE / lag(stretch.total) OVER in_time AS change_pct,
-    100.0 * stretch.total::DOUBLE / first_value(stretch.total) OVER in_time AS index_first,
-    coalesce(stretch.times_gone > lag(stretch.times_gone) OVER in_time, FALSE) AS was_gone
-FROM stretch
-WINDOW in_time AS (PARTITION BY stretch.source, stretch.property_id, stretch.offer_key ORDER BY stretch.step_no)
+    step.* EXCLUDE (total_before, was_gone, first_total), -- noqa: RF03
+    (step.total / step.nights)::DECIMAL(18, 4) AS total_per_night,
+    date_diff('day', (step.valid_from AT TIME ZONE 'UTC')::DATE, step.check_in) AS lead_days_from,
+    date_diff('day', (step.last_seen_at AT TIME ZONE 'UTC')::DATE, step.check_in) AS lead_days_seen,
+    step.total_before,
+    100.0 * (step.total - step.total_before)::DOUBLE / step.total_before AS change_pct,
+    100.0 * step.total::DOUBLE / step.first_total AS index_first,
+    step.was_gone
+FROM step

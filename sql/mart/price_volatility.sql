@@ -1,5 +1,5 @@
 -- One row per source and offer key seen with a total at least twice in a row: how much its price fluctuates.
--- Filter by one property or offer key: the result is computed from the price paths of all rows that you select.
+-- Filter by one property or offer key: the result is computed from all intervals of the offers that you select.
 -- snapshots: Number of sweeps that saw the offer with a total.
 -- pairs: Number of sweeps that saw it with a total, as the answer before did.
 -- changes: Number of pairs with two different totals.
@@ -10,37 +10,69 @@
 -- first_total: First total seen, in currency.
 -- last_total: Last total seen, in currency.
 SELECT
-    path.source,
-    path.property_id,
-    path.offer_key,
-    any_value(path.market) AS market,
-    any_value(path.product_type) AS product_type,
-    any_value(path.check_in) AS check_in,
-    any_value(path.nights) AS nights,
-    any_value(path.party) AS party,
-    any_value(path.currency) AS currency,
-    any_value(path.room_id) AS room_id,
-    any_value(path.board_id) AS board_id,
-    any_value(path.policy_key) AS policy_key,
-    sum(path.snapshots)::INTEGER AS snapshots,
+    priced.source,
+    priced.property_id,
+    priced.offer_key,
+    any_value(priced.market) AS market,
+    any_value(priced.product_type) AS product_type,
+    any_value(priced.check_in) AS check_in,
+    any_value(priced.nights) AS nights,
+    any_value(priced.party) AS party,
+    any_value(priced.currency) AS currency,
+    any_value(priced.room_id) AS room_id,
+    any_value(priced.board_id) AS board_id,
+    any_value(priced.policy_key) AS policy_key,
+    sum(priced.snapshots)::INTEGER AS snapshots,
     -- A first sighting, and one after being gone, has no previous answer with a total.
-    (sum(path.snapshots) - count(*) FILTER (WHERE path.step_no = 0 OR path.was_gone))::INTEGER AS pairs,
-    count(*) FILTER (WHERE path.step_no > 0 AND NOT path.was_gone) AS changes,
+    (
+        sum(priced.snapshots) - count(*) FILTER (WHERE priced.total_before IS NULL OR priced.was_gone)
+    )::INTEGER AS pairs,
+    count(*) FILTER (WHERE NOT priced.was_gone AND priced.total <> priced.total_before) AS changes,
     changes::DOUBLE / pairs AS changes_per_snapshot, -- noqa: RF02
     -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
     round(
         100 * sqrt(
             coalesce(
-                sum((ln(path.total::DOUBLE / path.total_before::DOUBLE) ** 2)::DECIMAL(38, 12)) FILTER (
-                    WHERE NOT path.was_gone
+                sum((ln(priced.total::DOUBLE / priced.total_before::DOUBLE) ** 2)::DECIMAL(38, 12)) FILTER (
+                    WHERE NOT priced.was_gone
                 ), 0
             )::DOUBLE / pairs -- noqa: RF02
         ), 6
     ) AS volatility_pct,
-    min(path.total) AS lowest,
-    max(path.total) AS highest,
-    arg_min(path.total, path.step_no) AS first_total,
-    arg_max(path.total, path.step_no) AS last_total
-FROM mart.price_path AS path
-GROUP BY path.source, path.property_id, path.offer_key
+    min(priced.total) AS lowest,
+    max(priced.total) AS highest,
+    arg_min(priced.total, priced.valid_from) AS first_total,
+    arg_max(priced.total, priced.valid_from) AS last_total
+FROM mart.price_interval AS priced
+WHERE NOT priced.is_only
+GROUP BY priced.source, priced.property_id, priced.offer_key
 HAVING pairs > 0 -- noqa: RF02
+
+UNION ALL BY NAME
+
+SELECT
+    priced.source,
+    priced.property_id,
+    priced.offer_key,
+    priced.market,
+    priced.product_type,
+    priced.check_in,
+    priced.nights,
+    priced.party,
+    priced.currency,
+    priced.room_id,
+    priced.board_id,
+    priced.policy_key,
+    priced.snapshots,
+    priced.snapshots - 1 AS pairs,
+    0 AS changes,
+    0.0::DOUBLE AS changes_per_snapshot,
+    0.0::DOUBLE AS volatility_pct,
+    priced.total AS lowest,
+    priced.total AS highest,
+    priced.total AS first_total,
+    priced.total AS last_total
+FROM mart.price_interval AS priced
+WHERE
+    priced.is_only
+    AND priced.snapshots > 1
