@@ -118,8 +118,9 @@ SELECT
     compared.currency,
     compared.is_converted,
     any_value(compared.seen_sweep_id) AS seen_sweep_id,
-    count(DISTINCT compared.market) AS markets,
-    count(DISTINCT compared.market) FILTER (WHERE compared.is_other) AS markets_converted,
+    -- DISTINCT would aggregate all rows once more for each of the two counts.
+    list_unique(list(compared.market))::BIGINT AS markets,
+    coalesce(list_unique(list(compared.market) FILTER (WHERE compared.is_other)), 0)::BIGINT AS markets_converted,
     min(compared.floor) AS lowest_floor,
     max(compared.floor) AS highest_floor,
     arg_min(compared.market, (compared.floor, compared.market)) AS lowest_market,
@@ -128,5 +129,5 @@ SELECT
 FROM compared
 GROUP BY compared.source, compared.property_id, compared.match_key, compared.currency, compared.is_converted
 HAVING
-    count(DISTINCT compared.market) > 1
+    min(compared.market) < max(compared.market)
     AND (NOT compared.is_converted OR bool_or(compared.is_other))
