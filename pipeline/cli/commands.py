@@ -1,5 +1,6 @@
 """All commands. The pipeline does the work; `views` makes what they print."""
 
+import re
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -54,8 +55,24 @@ OnlyMarkets = Annotated[
 OnlyProperties = Annotated[
     list[int] | None, typer.Option("--property", help="Only this property; may be repeated.", show_default=False)
 ]
+
+
+def _on_this_machine(path: Path | None) -> Path | None:
+    """Refuse an address: a folder would be made of it, and its text, which may carry keys, would be printed."""
+    if path is not None and re.match("[a-z][a-z0-9+.-]+:/", str(path), re.IGNORECASE):
+        raise typer.BadParameter("it must be a path on this machine, not an address")
+    return path
+
+
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="File to write to. Default: standard output.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="File to write to. Default: standard output.",
+        show_default=False,
+        callback=_on_this_machine,
+    ),
 ]
 Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Output format.")]
 RowsForm = Annotated[
@@ -449,7 +466,9 @@ def verify(
 
 @app.command()
 def export(
-    file: Annotated[Path, typer.Argument(help="The DuckDB file to write; it must not exist yet.")],
+    file: Annotated[
+        Path, typer.Argument(help="The DuckDB file to write; it must not exist yet.", callback=_on_this_machine)
+    ],
     properties: OnlyProperties = None,
     market: OnlyMarkets = None,
     first: Annotated[date | None, _day_option("--from", "Only nights from this day on.")] = None,
@@ -466,7 +485,7 @@ def pull(
     lake: Annotated[
         str, typer.Argument(help="Lake to pull from: a folder, such as a mounted share, or s3://bucket/prefix.")
     ],
-    folder: Annotated[Path, typer.Argument(help="Folder to pull into; created if missing.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to pull into; created if missing.", callback=_on_this_machine)],
 ) -> None:
     """Copy a lake's published file and the files that it reads into a folder; later runs copy only what is new."""
     from pipeline.cli import pull

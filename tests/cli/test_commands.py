@@ -424,6 +424,15 @@ def test_metrics_that_cannot_be_written_are_a_message(user, run_here, output):
     no_traceback(done)
 
 
+@pytest.mark.parametrize("words", [["pull", ".", "{}"], ["export", "{}"], ["metrics", "-o", "{}"]])
+def test_an_address_is_not_written_to_as_if_it_were_a_folder(user, run_here, words):
+    done = run_here(*(word.format("s3://AKIA:secret@bucket/there") for word in words))
+    assert done.returncode == 2
+    assert "must be a path on this machine, not an address" in " ".join(done.stderr.replace("│", "").split())
+    assert "secret" not in done.stdout + done.stderr
+    assert not list(user.home.rglob("s3*"))
+
+
 @pytest.mark.parametrize("folder", ["file", "file/in-it"])
 def test_a_folder_that_cannot_be_pulled_into_is_a_message(user, run_here, night, folder):
     (user.home / "file").write_text("a file, no folder")
