@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+from pathlib import Path
 
 import duckdb
 
@@ -49,6 +50,8 @@ def refresh(lake: Lake, *, is_required: bool = False) -> bool:
     beside = file.with_name(f".{file.stem}.refresh.duckdb")
     try:
         refuse_damaged(lake.root, [file])
+        # A killed refresh leaves its log too, which DuckDB would apply to the new copy.
+        _remove(beside)
         shutil.copyfile(file, beside)
         with connect(lake) as session:
             session.execute(f"ATTACH {quoted(str(beside))} AS nightaudit")
@@ -79,6 +82,10 @@ def refresh(lake: Lake, *, is_required: bool = False) -> bool:
         )
         return False
     finally:
-        for left_over in file.parent.glob(f"{beside.name}*"):
-            left_over.unlink(missing_ok=True)
+        _remove(beside)
     return True
+
+
+def _remove(built: Path) -> None:
+    for left_over in built.parent.glob(f"{built.name}*"):
+        left_over.unlink(missing_ok=True)

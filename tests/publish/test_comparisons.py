@@ -136,6 +136,28 @@ def test_what_changes_no_rate_makes_no_comparison_again(lake, tmp_path):
     assert held(lake) == before
 
 
+def test_the_log_of_a_killed_refresh_is_not_applied_to_the_next_one(lake, night, rates, tmp_path, monkeypatch):
+    """DuckDB would apply it: the file would then have the new comparisons, and summaries of the old ones."""
+    load.load(lake, "rates", rates, started_at(1))
+    killed = tmp_path / "killed"
+
+    def dies(*_):
+        shutil.copytree(night.parent, killed)
+        raise OSError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pipeline.publish.refresh.sum_again", dies)
+        assert not refresh(lake)
+    left = [each for each in killed.glob(".*") if each.suffix == ".wal"]
+    assert left
+    for each in left:
+        shutil.copy(each, night.parent)
+    assert refresh(lake)
+    assert query_published(night, ASKED).fetchall() == AT_ONE_TO_TWO
+    summed = query_published(night, "SELECT sum(comparable) FROM report.market_parity WHERE match_grade = 'exact'")
+    assert summed.fetchall() == [(3,)]
+
+
 @pytest.mark.parametrize("kind", ["rates", "weights"])
 def test_what_is_loaded_is_never_compared_with_damaged_prices(lake, night, rates, tmp_path, caplog, kind):
     """The damage leaves a file that DuckDB reads without complaint."""
