@@ -17,6 +17,9 @@ logger = logging.getLogger(__name__)
 
 _ERRORS = 2
 
+# Two threads that silence standard error at once would leave it silent: one keeps the other's as its own.
+_ONE_AT_A_TIME = threading.Lock()
+
 
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
@@ -56,7 +59,7 @@ def run_tracker() -> None:
 
     A new tracker does not know what was shared before, and would complain about each part that is released.
     """
-    with warnings.catch_warnings(record=True) as caught, _nothing_printed():
+    with _ONE_AT_A_TIME, warnings.catch_warnings(record=True) as caught, _nothing_printed():
         warnings.simplefilter("always")
         resource_tracker.ensure_running()
     if caught:
@@ -67,8 +70,8 @@ def run_tracker() -> None:
 def _nothing_printed() -> Iterator[None]:
     """Silence the standard error of processes that are started within."""
     printed, nowhere = os.dup(_ERRORS), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, _ERRORS)
     try:
+        os.dup2(nowhere, _ERRORS)
         yield
     finally:
         os.dup2(printed, _ERRORS)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from pipeline.domain.errors import NightauditError
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition, segments
 from pipeline.lake import Lake
+from pipeline.process import child
 from pipeline.sweep import normalisers
 
 
@@ -138,6 +140,37 @@ def test_a_resource_tracker_that_is_ended_costs_one_line_and_no_traceback(tmp_pa
     assert done.stderr.splitlines() == [
         "Python's resource tracker was killed from outside; a new one is running, and nothing is lost."
     ]
+
+
+def test_two_threads_that_start_processes_leave_standard_error_as_it_was(monkeypatch):
+    both_within, first_is_done = threading.Barrier(2), threading.Event()
+    entered = []
+
+    def slow():
+        entered.append(threading.current_thread())
+        # Waits for the other thread, which may not come.
+        with suppress(threading.BrokenBarrierError):
+            both_within.wait(0.5)
+        if threading.current_thread() is not entered[0]:
+            first_is_done.wait(5)
+
+    def start():
+        child.run_tracker()
+        if threading.current_thread() is entered[0]:
+            first_is_done.set()
+
+    monkeypatch.setattr(child.resource_tracker, "ensure_running", slow)
+    kept, before = os.dup(2), os.fstat(2)
+    threads = [threading.Thread(target=start) for _ in range(2)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert os.path.samestat(os.fstat(2), before)
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 # How the pools of a night start their processes.
