@@ -142,7 +142,8 @@ TimeZone = Annotated[str, AfterValidator(_time_zone)]
 
 
 # No bucket has a colon in its name. A key may have a slash, and the scheme may be wrong: `s3a://`, `https://`.
-_KEYED = re.compile(r"\s*(?:s3://[^/]*:|(?!file:)[a-z][a-z0-9+.-]+:/.*@)", re.IGNORECASE | re.DOTALL)
+# It may also be in quotes, or have its keys in a query.
+_KEYED = re.compile(r"\W*(?:s3://[^/]*:|(?!file:)[a-z][a-z0-9+.-]+:/.*[@?])", re.IGNORECASE | re.DOTALL)
 
 
 def _without_keys(address: str) -> str:

@@ -113,7 +113,10 @@ def test_an_address_with_a_password_is_refused_and_the_password_is_not_repeated(
 def test_keys_in_the_address_of_a_lake_are_refused_and_not_repeated():
     at_bucket = ("s3://AKIA1:hunter2@bucket/prefix", "s3://hunter2@bucket", "s3://AKIA1:hun/ter2hunter2@bucket")
     mistyped = (" s3://AKIA1:hunter2@bucket", "s3:/AKIA1:hunter2@bucket", "S3A://AKIA1:hun/ter2hunter2@bucket")
-    for address in (*at_bucket, *mistyped, "https://AKIA1:hunter2@store/bucket", "postgresql://me:hunter2@host/lake"):
+    quoted = ('"s3://AKIA1:hunter2@bucket"', "<s3://AKIA1:hunter2@bucket>")
+    elsewhere = ("https://AKIA1:hunter2@store/bucket", "postgresql://me:hunter2@host/lake")
+    in_a_query = ("postgresql://host/lake?password=hunter2", "az://box/lake?sig=hunter2", "s3://bucket?secret=hunter2")
+    for address in (*at_bucket, *mistyped, *quoted, *elsewhere, *in_a_query):
         with pytest.raises(SettingsError) as caught:
             read_settings(lake=address)
         assert "AWS_ACCESS_KEY_ID" in str(caught.value)
