@@ -3,10 +3,13 @@
 import logging
 import smtplib
 import ssl
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
+from typing import TypeVar
 
 import httpx
 
@@ -15,8 +18,12 @@ from pipeline.domain.errors import SettingsError
 from pipeline.domain.servers import FORM, Mailbox, mailbox_of
 
 _TIMEOUT_SECONDS = 10.0
+# A message is given up after this many timeouts, as each byte of an answer restarts that of a socket.
+_MOST_TIMEOUTS = 4
 
 Tell = Callable[[str, str], None]
+T = TypeVar("T")
+
 # By the name under which the outbox keeps what was sent.
 Ways = Mapping[str, Tell]
 
@@ -47,14 +54,17 @@ def webhook(address: str) -> Tell:
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
+    def post(subject: str, text: str) -> int:
+        # Only the status is read, as a slow body would hold up the sender.
+        with httpx.stream(
+            "POST", address, json={"subject": subject, "text": f"{subject}\n{text}"}, timeout=_TIMEOUT_SECONDS
+        ) as answer:
+            return answer.status_code
+
     def tell(subject: str, text: str) -> None:
         try:
-            # Only the status is read, as a slow body would hold up the sender.
-            with httpx.stream(
-                "POST", address, json={"subject": subject, "text": f"{subject}\n{text}"}, timeout=_TIMEOUT_SECONDS
-            ) as answer:
-                status = answer.status_code
-        except httpx.TimeoutException:
+            status = _within(_MOST_TIMEOUTS * _TIMEOUT_SECONDS, lambda: post(subject, text))
+        except (httpx.TimeoutException, TimeoutError):
             raise NotDelivered(f"no answer within {_TIMEOUT_SECONDS:.0f} seconds") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
             raise NotDelivered("its address is not a web address") from None
@@ -64,6 +74,23 @@ def webhook(address: str) -> Tell:
             raise NotDelivered(f"it answered {status}")
 
     return tell
+
+
+def _within(seconds: float, send: Callable[[], T]) -> T:
+    """Return what `send` returns, or raise TimeoutError.
+
+    A socket's timeout is not enough: each byte restarts it, and a receiver that drips would hold the lake.
+    """
+    sent: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            sent.set_result(send())
+        except BaseException as error:
+            sent.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return sent.result(seconds)
 
 
 logger = logging.getLogger(__name__)
@@ -90,7 +117,7 @@ def mail(address: str) -> Tell:
         message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=mailbox.sender.rpartition("@")[2])
         message.set_content(text)
         try:
-            refused = _send(mailbox, message)
+            refused = _within(_MOST_TIMEOUTS * _MAIL_SECONDS, lambda: _send(mailbox, message))
         except smtplib.SMTPNotSupportedError:
             raise NotDelivered("its server offers no TLS, or no login") from None
         except smtplib.SMTPAuthenticationError:
