@@ -66,6 +66,12 @@ def _(session):
         "count_if(pre_promo_total > total)::UINTEGER AS promoted "
         "FROM mart.offer_latest WHERE source = 'multi' AND total > 0 GROUP BY ALL"
     )
+    # A fraction of the rows, for all that is not about single properties.
+    session.execute(
+        "CREATE OR REPLACE TEMP TABLE offers_of_all AS SELECT product_type, currency, lead_days, market, "
+        "board_family, sum(offers) AS offers, sum(per_night) AS per_night, sum(promoted) AS promoted "
+        "FROM offers_by GROUP BY ALL"
+    )
     session.execute(
         "CREATE OR REPLACE TEMP TABLE named AS SELECT property_id, "
         "coalesce(any_value(name.property_name) || ' ', '') || property_id AS property "
@@ -73,15 +79,18 @@ def _(session):
         "GROUP BY property_id"
     )
     counted = session.table("temp.offers_by")
-    return (counted,)
+    counted_of_all = session.table("temp.offers_of_all")
+    return counted, counted_of_all
 
 
 @app.cell
-def _(counted, mo):
+def _(counted_of_all, mo):
     # The currency in which most markets can be compared comes first.
-    _currencies = counted.aggregate("currency, count(DISTINCT market) AS markets, sum(offers) AS offers", "currency")
+    _currencies = counted_of_all.aggregate(
+        "currency, count(DISTINCT market) AS markets, sum(offers) AS offers", "currency"
+    )
     _codes = [row[0] for row in _currencies.order("markets DESC, offers DESC, currency").fetchall()]
-    _types = [row[0] for row in counted.aggregate("product_type").order("product_type").fetchall()]
+    _types = [row[0] for row in counted_of_all.aggregate("product_type").order("product_type").fetchall()]
     mo.stop(not _codes, mo.md("Nothing was on sale yet."))
     currency = mo.ui.dropdown(_codes, value=_codes[0], label="Currency")
     product_type = mo.ui.dropdown(_types, value=_types[0], label="Product")
@@ -118,8 +127,8 @@ def _(mo):
 
 
 @app.cell
-def _(condition, counted):
-    asked = counted.filter(" AND ".join(condition())).aggregate("min(lead_days), max(lead_days)").fetchall()[0]
+def _(condition, counted_of_all):
+    asked = counted_of_all.filter(" AND ".join(condition())).aggregate("min(lead_days), max(lead_days)").fetchall()[0]
     return (asked,)
 
 
@@ -141,8 +150,8 @@ def _(asked, get_lead, mo, set_lead):
 
 
 @app.cell
-def _(condition, counted, get_markets, mo, set_markets):
-    _all = counted.filter(" AND ".join(condition())).aggregate("market").order("market").fetchall()
+def _(condition, counted_of_all, get_markets, mo, set_markets):
+    _all = counted_of_all.filter(" AND ".join(condition())).aggregate("market").order("market").fetchall()
     market_control = mo.ui.multiselect(
         [name for (name,) in _all],
         value=[name for (name,) in _all if name in get_markets()],
@@ -153,8 +162,8 @@ def _(condition, counted, get_markets, mo, set_markets):
 
 
 @app.cell
-def _(condition, counted, get_boards, mo, set_boards):
-    _all = counted.filter(" AND ".join(condition())).aggregate("board_family").order("board_family").fetchall()
+def _(condition, counted_of_all, get_boards, mo, set_boards):
+    _all = counted_of_all.filter(" AND ".join(condition())).aggregate("board_family").order("board_family").fetchall()
     board_control = mo.ui.multiselect(
         [name for (name,) in _all],
         value=[name for (name,) in _all if name in get_boards()],
@@ -172,7 +181,7 @@ def _(board_control, lead_control, market_control, mo):
 
 
 @app.cell
-def _(alt, counted, currency, mo, product_type, shown):
+def _(alt, counted, counted_of_all, currency, mo, product_type, shown):
     def condition(lead=(), markets=(), boards=(), properties=()):
         """Return what is selected as conditions in SQL."""
         parts = [f"product_type = '{product_type.value}'", f"currency = '{currency.value}'"]
@@ -188,8 +197,14 @@ def _(alt, counted, currency, mo, product_type, shown):
 
     def grouped(column, chosen):
         """For each value of a column, return what the charts show of the offers that meet all conditions."""
-        sums = counted.filter(" AND ".join(chosen)).aggregate(
-            f"{column}, sum(offers)::BIGINT AS offers, sum(per_night) AS per_night, sum(promoted) AS promoted", column
+        is_of_properties = any("property_id" in part for part in (column, *chosen))
+        sums = (
+            (counted if is_of_properties else counted_of_all)
+            .filter(" AND ".join(chosen))
+            .aggregate(
+                f"{column}, sum(offers)::BIGINT AS offers, sum(per_night) AS per_night, sum(promoted) AS promoted",
+                column,
+            )
         )
         return sums.project(
             f"{column}, offers, per_night / offers AS per_night, 100.0 * promoted / offers AS promoted_pct, "
