@@ -17,10 +17,15 @@ SHARE_OF_THE_RATE = 0.975
 # this many seconds. The difference between that and the share above leaves room to catch up after late slots.
 _SECONDS_OF_A_WINDOW = 1.02
 
-# After a late wake-up the following slots open at once to catch up, as far as the window above allows. Idle time, in
+# After a late wake-up the following slots open sooner to catch up, as far as the window above allows. Idle time, in
 # which no request waited for a slot, is caught up only as far as `_IDLE_SECONDS`.
 _CATCH_UP_SECONDS = 1.0
 _IDLE_SECONDS = 0.1
+
+# Slots that catch up are this share of an interval apart: where the supplier's second cuts through a burst, transit
+# times could put all of it into that second. A shorter sleep than the last one would take longer than the interval.
+_CATCH_UP_SHARE = 0.25
+_SHORTEST_SLEEP_SECONDS = 0.005
 
 
 class Slot:
@@ -82,7 +87,10 @@ class Pacer:
         # At most `most` requests are written in any span of this length, however late each is.
         self._span = most / rate_per_second * _SECONDS_OF_A_WINDOW
         self._taken: deque[Slot] = deque(maxlen=most)
+        gap = self._interval * _CATCH_UP_SHARE
+        self._gap = gap if gap >= _SHORTEST_SLEEP_SECONDS else 0.0
         self._next = now()
+        self._earliest = self._next
         self._paused_until = self._next
         self._waiting = 0
         self._idle_since = self._next
@@ -109,9 +117,10 @@ class Pacer:
         is_full = len(self._taken) == self._taken.maxlen
         # Slots open in order, so only the oldest one matters.
         least = await self._taken[0].sending() + self._span if is_full else self._next
-        while (wait := max(self._next, self._paused_until, least) - (now := self._now())) > 0:
+        while (wait := max(self._next, self._earliest, self._paused_until, least) - (now := self._now())) > 0:
             await self._sleep(wait)
         self._taken.append(slot := Slot(self._now))
+        self._earliest = now + self._gap
         # Counted from the schedule, not from the wake-up, or each late wake-up would cost a part of the rate.
         self._next = max(self._next, now - _CATCH_UP_SECONDS, self._paused_until) + self._interval
         return slot

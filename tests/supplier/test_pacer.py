@@ -131,6 +131,14 @@ def of_many_waiters(rate, lateness, count, before=None):
     return times[:count]
 
 
+@given(st.integers(5, 50), st.floats(0.3, 0.9))
+@settings(max_examples=30, deadline=None)
+def test_what_was_late_is_not_sent_in_a_burst(rate, stall):
+    """Transit times could put all of a burst into one second of the supplier's."""
+    times = of_many_waiters(rate, [0.0] * 2 * rate + [stall] + [0.0] * 6 * rate, 6 * rate)
+    assert min(later - earlier for earlier, later in pairwise(times)) >= 0.25 / rate
+
+
 @given(st.integers(5, 100), st.floats(0.3, 0.9))
 @settings(max_examples=30, deadline=None)
 def test_a_stall_through_which_requests_waited_is_made_good(rate, stall):
