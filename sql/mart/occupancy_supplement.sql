@@ -47,7 +47,7 @@ SELECT
     100 * (offer.total - base.total)::DOUBLE / base.total::DOUBLE AS supplement_pct
 FROM mart.offer_latest AS offer
 INNER JOIN pair ON pair.party = offer.party
-SEMI JOIN state.cell AS asked
+SEMI JOIN mart.offer_latest AS asked
     ON
         asked.property_id = offer.property_id
         AND asked.check_in = offer.check_in
@@ -56,8 +56,7 @@ SEMI JOIN state.cell AS asked
         AND asked.product_type = offer.product_type
         AND asked.party = pair.base_party
         -- As of the sweep that saw the offer: a cell that failed since then was on sale at that time.
-        AND asked.known_seen_at = offer.last_seen_at
-        AND asked.known_status = 'offered'
+        AND asked.seen_sweep_id = offer.seen_sweep_id
 LEFT JOIN mart.offer_latest AS base
     ON
         base.source = offer.source

@@ -1,4 +1,5 @@
 -- One row per offer left out of comparisons, from this sweep on or longer, because answers left it in doubt too long.
+-- A stay that has begun leaves comparisons for that reason.
 -- ended_by: Why its episodes end: `not_asked`: its stay is now requested in another currency; `gone`: any other reason.
 SELECT
     before.source,
@@ -16,4 +17,5 @@ ANTI JOIN night.offer_observed AS observed
         AND observed.offer_key = before.offer_key
 WHERE
     before.doubted_since IS NOT NULL
+    AND before.check_in > sweep.snapshot_date
     AND NOT mart.is_on_sale(before.doubted_since, sweep.started_at, analysis.unobserved_nights)

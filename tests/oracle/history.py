@@ -1,8 +1,9 @@
 """What follows from nights of answers, one after the other: what is on sale, since when, and what was before.
 
 An offer is gone only when its cell was answered without it, and all of the answer could be read. A cell that was not
-answered changes nothing. Where a part of an answer could not be read, what it leaves out is in doubt: after
-`UNOBSERVED_NIGHTS` days it is not taken as on sale, though its interval stays open.
+answered changes nothing. Where a part of an answer could not be read, what it leaves out is in doubt, as is an offer
+whose stay is now answered in another currency and no longer asked for in its own: after `UNOBSERVED_NIGHTS` days it is
+not taken as on sale, though its interval stays open.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ UNOBSERVED_NIGHTS = 2
 PLAUSIBLE_ROOMS = 10_000
 ANSWERED = {"offered", "no_offer", "absent"}
 SALE = ("source", "property_id", "market", "product_type")
-CELL = ("source", "property_id", "market", "product_type", "check_in", "nights", "party", "currency_asked")
+STAY = ("source", "property_id", "market", "product_type", "check_in", "nights", "party")
+CELL = (*STAY, "currency_asked")
 OFFER = (*CELL, "room_stay_id", "room_id", "board_id", "policy", "currency")
 VALUES = ("total", "pre_promo_total", "discount_pct", "floor", "available_rooms", "promotion")
 NO_VALUES = dict.fromkeys(VALUES)
@@ -43,17 +45,25 @@ class History:
     latest: Sweep | None = None
     sales: dict[Key, Row] = field(default_factory=dict)
     """Where properties were ever on sale: when they were named last, and whether they are gone for certain."""
+    _dropped: tuple[str, dict[Key, Row]] = ("", {})
 
     def on_sale(self) -> list[Row]:
         """Return the offers that are taken as on sale after the last night."""
+        return [row for row in self.open.values() if row["is_offered"] and not self.has_left(row)]
+
+    def has_left(self, row: Row) -> bool:
+        """Whether an offer has been in doubt for too long to be compared."""
         assert self.latest is not None
-        today = self.latest.started_at.date()
-        return [
-            row
-            for row in self.open.values()
-            if row["is_offered"]
-            and (row["doubted_since"] is None or (today - row["doubted_since"].date()).days < UNOBSERVED_NIGHTS)
-        ]
+        since = row["doubted_since"]
+        return since is not None and (self.latest.started_at.date() - since.date()).days >= UNOBSERVED_NIGHTS
+
+    def dropped(self) -> dict[Key, Row]:
+        """Return the offers that have been in doubt for too long, found once a night."""
+        assert self.latest is not None
+        if self._dropped[0] != self.latest.sweep_id:
+            left = {key: row for key, row in self.open.items() if row["is_offered"] and self.has_left(row)}
+            self._dropped = self.latest.sweep_id, left
+        return self._dropped[1]
 
     def doubted(self, cell: Key) -> int:
         """Return how many parts without a property a cell was in doubt for; one that is new, as its property."""
@@ -194,6 +204,7 @@ def _add_offers(
         elif before is not None:
             history.closed.append(before | {"valid_to": at, "ended_by": change})
         history.open[key] = began
+    answered = {key_of(cell, STAY) for cell in sweep.cells if cell["status"] in ANSWERED}
     for key, before in list(history.open.items()):
         if key in observed:
             continue
@@ -212,6 +223,8 @@ def _add_offers(
             if cell["status"] in ANSWERED:
                 marks["doubted_since"] = before["doubted_since"] or at
             history.open[key] = before | marks
+        elif key_of(before, STAY) in answered:
+            history.open[key] = before | {"unobserved_since": None, "doubted_since": before["doubted_since"] or at}
 
 
 def _gone(history: History, key: Key, before: Row, at: datetime) -> None:

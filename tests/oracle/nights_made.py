@@ -1,5 +1,8 @@
 """The lake that the oracle recomputes: some nights of a sandbox that fails, in markets with their own currencies.
 
+A market is dearer as a whole until it is not, and changes its currency; one sells nothing for a night; one says all
+twice; all prices rise, and so do the reference rates.
+
 What makes it is the pipeline itself, from the first request to the published file. Nothing here computes what is
 expected of it.
 """
@@ -16,6 +19,7 @@ from typing import Any
 from unittest import mock
 
 import pyarrow.csv
+from befalling import NO_OFFER, befalling, dearer, repeated
 from sandbox_settings import settings_asking
 
 from pipeline.inputs.load import load
@@ -31,7 +35,7 @@ from pipeline.sweep import normalisers
 
 OPENED = date(2030, 4, 1)
 REFERENCE_MARKET = "DE"
-MARKETS = ("DE", "GB", "SE")
+MARKETS = ("DE", "FR", "GB", "SE")
 MISSING_SHARE = 0.25
 PLANTED = {
     planted.FLOOR_BREACH,
@@ -52,6 +56,12 @@ FAULTS: Mapping[int, Mapping[str, Any]] = {
     3: {"status_503_rate": 0.05, "retry_after_s": 0, "garbage_rate": 0.3, "garbage_kinds": SPOILED, "by": "content"},
     4: {"garbage_rate": 0.1, "garbage_kinds": SPOILED, "by": "content"},
 }
+# What befalls whole nights: a market that is dearer until a night, and asked in another currency on the first; one that
+# sells nothing; one that repeats itself, once for more; all prices rise; and so do the reference rates.
+DEAR, DEAR_UNTIL = "FR", 3
+SILENT, SILENT_ON = "SE", 3
+REPEATING, REPEATED_FOR = "GB", {1: 1.0, 4: 1.01}
+RISEN_FROM, RATES_RISEN_FROM = 4, 4
 _SPEC = """
 [properties]
 ids = {ids}
@@ -61,7 +71,7 @@ check_in = ["2030-04-04", "2030-04-20", "2030-04-21"]
 [ask]
 markets = {markets}
 currencies = ["EUR"]
-currency_by_market = {{ GB = ["GBP", "EUR"], SE = "SEK" }}
+currency_by_market = {{ FR = "{of_dear}", GB = ["GBP", "EUR"], SE = "SEK" }}
 parties = ["1", "2", "2+1"]
 product_types = ["Hotel", "Package"]
 operations = ["multi", "single"]
@@ -74,7 +84,7 @@ def made(home: Path) -> str:
     """Make the lake and return its folder."""
     with SandboxProcess(seed=5, properties=2000, plant_share=0.6, missing_share=MISSING_SHARE) as sandbox:
         spec = home / "spec.toml"
-        spec.write_text(_SPEC.format(ids=chosen(sandbox), markets=list(MARKETS)))
+        ids = chosen(sandbox)
         settings = settings_asking(
             sandbox,
             requests_per_second=5000,
@@ -95,13 +105,27 @@ def made(home: Path) -> str:
             for number, faults in FAULTS.items():
                 sandbox.control("night", {"night": number, "today": _at(number).date().isoformat()})
                 sandbox.control("faults", dict(faults))
+                spec.write_text(_SPEC.format(ids=ids, markets=list(MARKETS), of_dear="EUR" if number else "USD"))
                 manifest = steps.start(settings, lake, _at(number))
-                asyncio.run(steps.collect(Night(settings, lake, manifest, clock=partial(_at, number))))
+                with befalling(partial(_befallen, number)):
+                    asyncio.run(steps.collect(Night(settings, lake, manifest, clock=partial(_at, number))))
                 publish(lake, manifest.sweep_id, _at(number) + timedelta(hours=1), analysis=settings.analysis)
                 if number == max(FAULTS) - 1:
                     prices_of(lake, home / "prices.csv", _at(number) + timedelta(hours=5))
                     load(lake, "prices", home / "prices.csv", _at(number) + timedelta(hours=6))
     return settings.lake
+
+
+def _befallen(number: int, market: str, said: Any) -> Any:
+    if market == SILENT and number == SILENT_ON:
+        return NO_OFFER
+    if number >= RISEN_FROM:
+        said = dearer(said, 1.08)
+    if market == DEAR and number <= DEAR_UNTIL:
+        said = dearer(said, 1.07)
+    if market == REPEATING and number in REPEATED_FOR:
+        said = repeated(said, REPEATED_FOR[number])
+    return said
 
 
 def chosen(sandbox: SandboxProcess) -> list[int]:
@@ -124,12 +148,12 @@ def chosen(sandbox: SandboxProcess) -> list[int]:
 
 
 def rates_file(home: Path, rates: Mapping[str, float]) -> Path:
-    """Write the sandbox's reference rates for a working day before each night, moving a little from day to day."""
+    """Write reference rates for a working day before each night, which move a little each day and once by much."""
     names = sorted(name for name in rates if name != "EUR")
+    factors = {number: (1 + number / 1000) * (1.04 if number >= RATES_RISEN_FROM else 1) for number in FAULTS}
     days = [
-        f"{OPENED + timedelta(days=number - 1)},"
-        + ",".join(f"{rates[name] * (1 + number / 1000):.6f}" for name in names)
-        for number in FAULTS
+        f"{OPENED + timedelta(days=number - 1)}," + ",".join(f"{rates[name] * factor:.6f}" for name in names)
+        for number, factor in factors.items()
     ]
     file = home / "rates.csv"
     file.write_text("\n".join([f"Date,{','.join(names)}", *days]) + "\n")

@@ -1,7 +1,8 @@
 """How long offers have been dearer than in the reference market, night after night, and how such times end.
 
 A night that compared a pair and found it dearer adds to its count; one that found it not dearer, on another basis or
-with another offer ends it. A night that compared nothing changes nothing, unless it says that one of the two is gone.
+with another offer ends it. A night that compared nothing changes nothing, unless it says that one of the two is gone,
+or one of them has been in doubt, or asked for in another currency, for so long that it leaves all comparisons.
 """
 
 from __future__ import annotations
@@ -108,11 +109,29 @@ def _not_compared(found: Persistence, key: Key, before: Row, night: _Night) -> N
         _end(found, key, "gone", sweep.started_at)
     elif before["check_in"] <= sweep.snapshot_date:
         _end(found, key, "stay_began", datetime.combine(before["check_in"], time(), UTC))
+    elif why := _left(key, before, night):
+        _end(found, key, why, sweep.started_at)
 
 
 def _offer_is_gone(key: Key, before: Row, night: _Night) -> bool:
     both = (night.history.open.get(offer) for offer in (key[1:], before["against"][:-1]))
     return any(row and row["change"] == "gone" and row["valid_from"] == night.sweep.started_at for row in both)
+
+
+def _left(key: Key, before: Row, night: _Night) -> str | None:
+    """Return why one of the two is not compared any more without having been answered as gone, if it is not.
+
+    Of a group, an answer that could not be read may concern any part; one in another currency concerns all of it.
+    """
+    rows = night.history.dropped()
+    if key[0] == "exact":
+        doubts = [rows[offer] for offer in (key[1:], before["against"][:-1]) if offer in rows]
+    else:
+        cells = (key[1 : 1 + len(CELL)], before["against"][: len(CELL)])
+        doubts = [row for offer, row in rows.items() if offer[: len(CELL)] in cells and row["unobserved_since"] is None]
+    if not doubts:
+        return None
+    return "not_asked" if doubts[0]["unobserved_since"] is None else "gone"
 
 
 def _group_is_gone(key: Key, before: Row, night: _Night) -> bool:

@@ -177,7 +177,8 @@ def price_volatility(history: History) -> list[Row]:
         snapshots = sum(row["snapshots"] for row in path)
         pairs = snapshots - (len(path) - len(moved))
         if pairs > 0:
-            squares = sum(math.log(row["total"] / row["total_before"]) ** 2 for row in moved)
+            # Twelve places of each, which decide a few of the sixth places of their root.
+            squares = sum(round(math.log(row["total"] / row["total_before"]) ** 2, 12) for row in moved)
             found.append(
                 {name: path[0][name] for name in OFFER}
                 | {

@@ -59,7 +59,7 @@ def test_times_to_resolve_and_what_else_ended_an_episode_follow_from_the_answers
         """SELECT source, offer_key, check_in, currency_basis, began_at, last_losing_at, snapshots, ended_at, ended_by,
             is_running, days FROM mart.parity_episode"""
     )
-    assert {"resolved", "gone", "stay_began", None} <= {row["ended_by"] for row in found}
+    assert {"resolved", "gone", "not_asked", "stay_began", None} <= {row["ended_by"] for row in found}
     running = [row | {"key": key, "ended_by": None, "ended_at": None} for key, row in kept.running.items()]
     mine = [
         dict(zip(OFFER, row["key"][1:], strict=True))
@@ -80,7 +80,7 @@ def test_times_to_resolve_of_the_cheapest_of_a_group_follow_too(kept, history, p
         """SELECT match_grade, source, cell_key, room_no, board_family, currency, market AS of_market, reference_market,
             currency_basis, began_at, snapshots, ended_at, ended_by, days FROM mart.parity_group_episode"""
     )
-    assert {"basis_changed", "gone", "stay_began", None} <= {row["ended_by"] for row in found}
+    assert {"basis_changed", "gone", "not_asked", "stay_began", None} <= {row["ended_by"] for row in found}
     latest = history.latest.started_at
     running = [row | {"key": key, "ended_by": None, "ended_at": None} for key, row in kept.running.items()]
     names = ("match_grade", *CELL, "room_no", "board_family", "currency")
