@@ -6,7 +6,8 @@ WITH judged AS (
         offer.*,
         offer.pre_promo_total - offer.total AS taken_off,
         coalesce(offer.promised_pct, nullif(offer.discount_pct, 0)) AS told_pct,
-        abs(offer.discount_pct - offer.depth_pct) AS points_off,
+        -- Rounded: otherwise the last bits of fractions decide the severity of five points.
+        round(abs(offer.discount_pct - offer.depth_pct), 9) AS points_off,
         analysis.discount_rounding * (1 + 100 / offer.pre_promo_total::DOUBLE) AS rounding_points
     FROM mart.offer_promotion AS offer
     CROSS JOIN ref.analysis AS analysis
@@ -47,7 +48,7 @@ found AS (
 
 SELECT
     found.rule,
-    1 AS rule_version,
+    2 AS rule_version,
     mart.subject_key(found.rule, concat_ws('|', found.source, found.property_id, found.offer_key)) AS subject_key,
     mart.flag_id(found.rule, subject_key) AS flag_id,
     mart.severity(found.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,

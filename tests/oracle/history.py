@@ -8,8 +8,11 @@ not taken as on sale, though its interval stays open.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
+from functools import cache
+from operator import itemgetter
 from typing import Any
 
 from raw_zone import Sweep
@@ -94,7 +97,13 @@ class History:
 
 def key_of(row: Row, columns: tuple[str, ...]) -> Key:
     """Return what identifies a row."""
-    return tuple(row[name] for name in columns)
+    return _values(columns)(row)
+
+
+@cache
+def _values(columns: tuple[str, ...]) -> Callable[[Row], Key]:
+    assert len(columns) > 1
+    return itemgetter(*columns)
 
 
 def replayed(sweeps: list[Sweep]) -> History:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any
 
-from history import ANSWERED, Row, key_of
+from history import ANSWERED, OFFER, Row, key_of
 from relations_of_pairs import (
     HIGH_PCT,
     MEDIUM_PCT,
@@ -31,8 +31,14 @@ _OFFER = (*SAME, "room_id", "board_id", "policy")
 _STAY = ("source", "property_id", "product_type", "check_in", "nights", "party")
 
 
-def market_disparity(parity: list[Row], cells: list[Row], reference_market: str, rates: Rates) -> list[Row]:
+def market_disparity(pairs: list[Row], cells: list[Row], reference_market: str, rates: Rates) -> list[Row]:
     """`report.market_disparity`; `cells` as they were requested last."""
+    found = disparities(pairs, cells, reference_market, rates)
+    return [{name: value for name, value in row.items() if name not in {"offer", "evidence"}} for row in found]
+
+
+def disparities(parity: list[Row], cells: list[Row], reference_market: str, rates: Rates) -> list[Row]:
+    """Return the same, with the offer that deviates and all offers that show it."""
     found: list[Row] = []
     by_reference: dict[Any, list[Row]] = {}
     for row in parity:
@@ -41,12 +47,15 @@ def market_disparity(parity: list[Row], cells: list[Row], reference_market: str,
     votes: dict[Any, list[tuple[int, bool]]] = {}
     for pairs in by_reference.values():
         votes.setdefault(_reference_of(pairs), []).append(_vote(pairs, rates))
+    of_stay: dict[Any, list[Row]] = {}
+    for cell in cells:
+        of_stay.setdefault(key_of(cell, _STAY), []).append(cell)
     for pairs in by_reference.values():
         compared, is_reference_apart = _vote(pairs, rates)
         most, said = max(votes[_reference_of(pairs)], key=lambda vote: vote[0])
         if most > compared:
             is_reference_apart = said
-        found += _judged(pairs, cells, reference_market, rates, is_reference_apart)
+        found += _judged(pairs, of_stay[key_of(pairs[0], _STAY)], reference_market, rates, is_reference_apart)
     return found
 
 
@@ -80,7 +89,7 @@ def _judged(
         return []
     best = _best(pairs)
     best_apart = [row for row in best if row in apart]
-    all_apart = apart
+    all_apart, apart_of_best = apart, best_apart
     compared = len({row["market"] for row in best})
     sides = {True: _markets(best_apart, _is_dearer), False: _markets(best_apart, lambda row: not _is_dearer(row))}
     if compared == 1 and len(best_apart) == len(best):
@@ -99,18 +108,35 @@ def _judged(
             if peer is None or (peer in all_apart and _is_beyond(peer, 31, rates)):
                 if peer is None or _is_beyond(row, 31, rates):
                     least = _least_unexplained(row, peer, pairs, all_apart, rates)
-                    found.append(_finding(row, reference_market, compared, alike) | _severity(least))
+                    others = [_witness(best, apart_of_best)] if peer is None else pairs
+                    found.append(
+                        _finding(row, reference_market, compared, alike) | _severity(least) | _shown_by(row, others)
+                    )
             elif (
                 peer["market"] != row["market"]
                 and abs(row["total"] / peer["total"] - 1) > (DISPARITY_PCT + float(TOLERANCE_PCT)) / 100
             ):
-                found.append(_finding_beside(row, peer, compared, alike))
+                witness = _witness(best, apart_of_best)
+                others = [peer, None if witness and witness["market"] == peer["market"] else witness]
+                found.append(_finding_beside(row, peer, compared, alike) | _shown_by(row, others))
     if any(_is_beyond(row, 31, rates) for row in blamed):
         levels = sorted(100 + row["gap_pct"] for row in best_apart if _is_dearer(row) is _is_dearer(blamed[0]))
         level = levels[(len(levels) - 1) // 2]
         middle = min(blamed, key=lambda row: (abs(100 + row["gap_pct"] - level), row["market"], row["currency"]))
-        found.append(_finding_of_reference(middle, reference_market, compared, len(sides[_is_dearer(middle)]), rates))
+        finding = _finding_of_reference(middle, reference_market, compared, len(sides[_is_dearer(middle)]), rates)
+        shown = _shown_by(middle, blamed)
+        found.append(finding | shown | {"offer": key_of(middle["against"], OFFER)})
     return found
+
+
+def _shown_by(row: Row, others: list[Row | None]) -> Row:
+    offers = [row["of"], row["against"], *(other["of"] for other in others if other)]
+    return {"offer": key_of(row["of"], OFFER), "evidence": frozenset(key_of(offer, OFFER) for offer in offers)}
+
+
+def _witness(best: list[Row], apart: list[Row]) -> Row | None:
+    """Return a price that meets the one of the reference market."""
+    return min((row for row in best if row not in apart), key=lambda row: row["market"], default=None)
 
 
 def _least_unexplained(row: Row, peer: Row | None, pairs: list[Row], apart: list[Row], rates: Rates) -> float:
@@ -182,8 +208,7 @@ def _may_belong_to_another(row: Row, cells: list[Row], reference_market: str) ->
     A market that the supplier refuses says nothing later either.
     """
     return any(
-        key_of(cell, _STAY) == key_of(row, _STAY)
-        and cell["market"] not in {row["market"], reference_market}
+        cell["market"] not in {row["market"], reference_market}
         and (
             cell["sweep_id"] > row["sweep_id"]
             or (

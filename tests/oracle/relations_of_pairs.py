@@ -7,7 +7,7 @@ those two answers; else at the reference rate of the last business day, at most 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -58,14 +58,18 @@ class Rates:
         return min(near), max(near)
 
 
-def market_parity(offers: pl.DataFrame, reference_market: str, rates: Rates, ranks: Mapping[Any, int]) -> list[Row]:
-    """`mart.market_parity`: T_b x fx / T_ref - 1; win, meet or lose. `ranks` put equal prices into the lake's order."""
-    both = pairs(offers, reference_market, rates, ranks)
+def market_parity(both: list[Row]) -> list[Row]:
+    """`mart.market_parity`: T_b x fx / T_ref - 1; win, meet or lose."""
     return [{name: value for name, value in row.items() if name not in {"of", "against"}} for row in both]
 
 
-def pairs(offers: pl.DataFrame, reference_market: str, rates: Rates, ranks: Mapping[Any, int]) -> list[Row]:
-    """Return the same, and which offers they are: `of` the market `against` the reference market."""
+def pairs(
+    offers: pl.DataFrame, reference_market: str, rates: Rates, ranks: Mapping[Any, int], grades: Iterable[str] = GRADES
+) -> list[Row]:
+    """Return the same, and which offers they are: `of` the market `against` the reference market.
+
+    `ranks` put equal prices into the lake's order.
+    """
     rows = offers.with_columns(rank=pl.Series([ranks[key] for key in _keys(offers)], dtype=pl.Int64)).to_dicts()
     answered: dict[Any, set[tuple[str, str | None]]] = {}
     for row in rows:
@@ -73,7 +77,8 @@ def pairs(offers: pl.DataFrame, reference_market: str, rates: Rates, ranks: Mapp
             place = row["source"], row["property_id"], row["market"]
             answered.setdefault(place, set()).add((row["currency"], row["currency_asked"]))
     found = []
-    for grade, key in GRADES.items():
+    for grade in grades:
+        key = GRADES[grade]
         sold = _standing(rows, grade, key)
         by_match: dict[Any, list[Row]] = {}
         for row in sold:

@@ -6,6 +6,7 @@ import math
 import re
 from datetime import UTC, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from raw_zone import Sweep
 
 CHECK_IN_HOUR, HORIZON_HOURS = 15, 24 * 30
 ROUNDING = 0.51
+MEDIUM_PCT, HIGH_PCT = 2.0, 5.0
 EVER = 10**6
 PROMISED = re.compile(r"([0-9]+(?:[.,][0-9]+)?) ?%")
 
@@ -72,6 +74,11 @@ def _depth(row: Row) -> float | None:
 
 def promotion_arithmetic(history: History, kinds: Kinds) -> list[Row]:
     """`report.promotion_arithmetic`: 100 x (1 - T/P) against D; phantom and unnamed promotions; T above P."""
+    return [{name: row[name] for name in (*OFFER, "rule")} for row in broken_promises(history, kinds)]
+
+
+def broken_promises(history: History, kinds: Kinds) -> list[Row]:
+    """Return the same, with their sizes: what was named, given or added, or the points by which a percentage is off."""
     found = []
     for row in offer_promotion(history, kinds):
         if row["total"] is None or not row["pre_promo_total"]:
@@ -85,8 +92,32 @@ def promotion_arithmetic(history: History, kinds: Kinds) -> list[Row]:
             and row["discount_pct"] is not None
             and abs(row["discount_pct"] - row["depth_pct"]) > ROUNDING * (1 + 100 / (row["pre_promo_total"] / 10_000)),
         }
-        found += [{name: row[name] for name in OFFER} | {"rule": rule} for rule, broken in rules.items() if broken]
+        for rule in (rule for rule, broken in rules.items() if broken):
+            size, amount = _size(rule, row)
+            severity = "medium" if size is None or abs(size) >= MEDIUM_PCT else "low"
+            found.append(
+                {name: row[name] for name in OFFER}
+                | {"rule": rule, "size_pct": size, "amount": amount}
+                | {"severity": "high" if size is not None and abs(size) >= HIGH_PCT else severity}
+            )
     return found
+
+
+def _size(rule: str, row: Row) -> tuple[float | None, int | None]:
+    """Return the size of what is wrong, in percent and in ten-thousandths of a unit."""
+    total, before, stated = row["total"], row["pre_promo_total"], row["discount_pct"]
+    if rule == "phantom_promotion":
+        told = row["promised_pct"] if row["promised_pct"] is not None else stated or None
+        return told, None if told is None else _rounded(Fraction(before) * Fraction(str(told)) / 100)
+    if rule == "wrong_discount":
+        off = abs(Fraction(str(stated)) - 100 * (1 - Fraction(total, before)))
+        return round(float(off), 9), _rounded(total - before * (1 - Fraction(str(stated)) / 100))
+    return abs(row["depth_pct"]), abs(before - total)
+
+
+def _rounded(amount: Fraction) -> int:
+    whole = math.floor(abs(amount) + Fraction(1, 2))
+    return whole if amount > 0 else -whole
 
 
 def promotion_episode(history: History) -> list[Row]:

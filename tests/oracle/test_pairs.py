@@ -29,9 +29,14 @@ def rates(lake):
 
 
 @pytest.fixture(scope="module")
-def parity(offers, published, rates):
+def pairs(offers, published, rates):
     ranks = {offer: key for key, offer in published.offers.items()}
-    return expected.market_parity(offers, nights_made.REFERENCE_MARKET, rates, ranks)
+    return expected.pairs(offers, nights_made.REFERENCE_MARKET, rates, ranks)
+
+
+@pytest.fixture(scope="module")
+def parity(pairs):
+    return expected.market_parity(pairs)
 
 
 def test_markets_are_compared_in_one_currency_or_at_the_suppliers_own_rate(parity, published):
@@ -55,7 +60,7 @@ def test_a_score_is_of_pairs_and_of_properties_and_no_basis_is_mixed_with_anothe
     assert not difference(expected.parity_scores(parity, weights), found)
 
 
-def test_the_market_whose_price_deviates_is_named_and_none_where_it_is_not_known(parity, history, rates, published):
+def test_the_market_whose_price_deviates_is_named_and_none_where_it_is_not_known(pairs, history, rates, published):
     found = published.reported(
         """SELECT found.source, found.property_id, found.market, found.product_type, found.check_in, found.nights,
             found.party, found.currency, found.room_id, found.board_id, found.policy_key, found.compared_with,
@@ -64,7 +69,7 @@ def test_the_market_whose_price_deviates_is_named_and_none_where_it_is_not_known
             found.size_pct, found.severity FROM report.market_disparity AS found"""
     )
     reported = relations_of_disparity.market_disparity(
-        parity, list(history.cells.values()), nights_made.REFERENCE_MARKET, rates
+        pairs, list(history.cells.values()), nights_made.REFERENCE_MARKET, rates
     )
     assert {row["currency_basis"] for row in found} == {"same", "reference_rate"}
     assert {row["market"] for row in found} > {"GB", "SE"}

@@ -1,0 +1,210 @@
+"""Findings night after night: when each was first and last seen, and how it ended.
+
+A finding is seen again by a night that observed some of its evidence. It ends when all of its evidence was answered
+without it, or its stay began. A night without an answer neither counts nor ends it; nor does an answer of which a part
+could not be read, nor that a market sells nothing for a night or two, as if it had failed. Two prices that were apart
+and meet are corrected, whatever became of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import relations_of_prices
+from history import OFFER, History, Key, Row, add, key_of
+from raw_zone import Sweep
+from relations_of_disparity import DISPARITY_PCT, disparities
+from relations_of_markup import markups
+from relations_of_pairs import Rates, pairs
+from relations_of_promises import Kinds, broken_promises, kinds_of
+
+SILENT_NIGHTS = 2
+RULES = (
+    "market_disparity", "fx_markup", "phantom_promotion", "unnamed_promotion", "wrong_discount",
+    "total_above_reference",
+)  # fmt: skip
+SEEN = ("first_flagged_at", "snapshots")
+
+
+@dataclass
+class Flags:
+    """Findings that are open, by rule and subject, those that have ended, and what each night came to."""
+
+    open: dict[Key, Row] = field(default_factory=dict)
+    closed: list[Row] = field(default_factory=list)
+    nights: list[Night] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Night:
+    """What was open after a night, and how many properties were on sale by market."""
+
+    at: datetime
+    day: date
+    open: list[Row]
+    on_sale: Mapping[str, int]
+
+
+def flags(sweeps: list[Sweep], reference_market: str, rates: Rates, ranks: Mapping[Any, int]) -> Flags:
+    """Return the state after all nights."""
+    history, found, kinds = History(), Flags(), kinds_of(sweeps)
+    sold, sales = _Sold(), _Sales()
+    for sweep in sweeps:
+        add(history, sweep)
+        sold.note(sweep)
+        sales.note(sweep, history)
+        offers = relations_of_prices.frame(history)
+        compared = pairs(offers, reference_market, rates, ranks, ["exact"])
+        cells = list(history.cells.values())
+        findings = [
+            *(row | {"rule": "market_disparity"} for row in disparities(compared, cells, reference_market, rates)),
+            *markups(offers, rates, ranks),
+            *_promises(history, kinds),
+        ]
+        tonight: dict[Key, Row] = {}
+        for row in sorted(findings, key=lambda row: -row["size_pct"]):
+            tonight.setdefault((row["rule"], *(row.get("subject") or row["offer"])), row)
+        _move_on(found, sweep, history, tonight, _met(compared, sweep), sold.silent(sweep))
+        found.nights.append(Night(sweep.started_at, sweep.snapshot_date, list(found.open.values()), sales.on_sale()))
+    return found
+
+
+def _promises(history: History, kinds: Kinds) -> list[Row]:
+    return [
+        row | {"offer": key_of(row, OFFER), "evidence": frozenset([key_of(row, OFFER)])}
+        for row in broken_promises(history, kinds)
+    ]
+
+
+def _met(compared: list[Row], sweep: Sweep) -> dict[Key, tuple[str, bool]]:
+    """Return the other market of each pair that the night saw both prices of, and whether the two meet."""
+    return {
+        key_of(row["of"], OFFER): (
+            row["against"]["market"],
+            row["verdict"] == "meet" or abs(row["gap_pct"]) <= DISPARITY_PCT,
+        )
+        for row in compared
+        if row["currency_basis"] != "supplier_rate" and row["of"]["sweep_id"] == sweep.sweep_id
+    }
+
+
+def _move_on(
+    found: Flags,
+    sweep: Sweep,
+    history: History,
+    tonight: dict[Key, Row],
+    met: dict[Key, tuple[str, bool]],
+    silent: set[tuple[str, str]],
+) -> None:
+    at = sweep.started_at
+    for key, before in list(found.open.items()):
+        if key not in tonight and (ended := _ended(before, sweep, history, met, silent)):
+            found.closed.append(before | ended)
+            del found.open[key]
+    for key, row in tonight.items():
+        last = found.open.get(key)
+        is_observed = any(history.open[offer]["sweep_id"] == sweep.sweep_id for offer in row["evidence"])
+        if last is None or is_observed:
+            first = last or {"first_flagged_at": at, "snapshots": 0}
+            found.open[key] = row | {
+                "first_flagged_at": first["first_flagged_at"],
+                "snapshots": first["snapshots"] + 1,
+                "last_flagged_at": at,
+                "resolved_at": None,
+                "ended_by": None,
+            }
+
+
+def _ended(
+    flag: Row, sweep: Sweep, history: History, met: dict[Key, tuple[str, bool]], silent: set[tuple[str, str]]
+) -> Row | None:
+    at = sweep.started_at
+    if flag["check_in"] <= sweep.snapshot_date:
+        return {"resolved_at": datetime.combine(flag["check_in"], time(), UTC), "ended_by": "stay_began"}
+    if flag["rule"] == "market_disparity":
+        its = [
+            meet
+            for offer in flag["evidence"]
+            if offer in met
+            for market, meet in [met[offer]]
+            if flag["market"] in {market, offer[OFFER.index("market")]}
+        ]
+        if its and all(its):
+            return {"resolved_at": at, "ended_by": "value"}
+    rows = [history.open[offer] for offer in flag["evidence"] if offer in history.open]
+    if not all(_is_answered(row, at) or _has_left(history, row) for row in rows):
+        return None
+    if any(not row["is_offered"] and (row["source"], row["market"]) in silent for row in rows):
+        return None
+    if not rows:
+        why = "stay_began"
+    elif any(not row["is_offered"] or (row["unobserved_since"] and _has_left(history, row)) for row in rows):
+        why = "gone"
+    else:
+        why = "not_asked" if any(_has_left(history, row) for row in rows) else "value"
+    return {"resolved_at": at, "ended_by": why}
+
+
+def _is_answered(row: Row, at: datetime) -> bool:
+    return row["last_seen_at"] == at and (row["is_whole"] or row["source"] == "multi")
+
+
+def _has_left(history: History, row: Row) -> bool:
+    return bool(history.has_left(row))
+
+
+class _Sold:
+    """On which days a market had offers."""
+
+    def __init__(self) -> None:
+        self._days: dict[tuple[str, str], set[date]] = {}
+
+    def note(self, sweep: Sweep) -> None:
+        for cell in sweep.cells:
+            days = self._days.setdefault((cell["source"], cell["market"]), set())
+            if cell["status"] == "offered":
+                days.add(sweep.snapshot_date)
+
+    def silent(self, sweep: Sweep) -> set[tuple[str, str]]:
+        """Return the markets that sell nothing tonight, and did a day or two ago."""
+        today = sweep.snapshot_date
+        return {
+            place
+            for place, days in self._days.items()
+            if days and today not in days and max(days) >= today - timedelta(days=SILENT_NIGHTS)
+        }
+
+
+class _Sales:
+    """Which properties are on sale in a market: those that had offers, and were not answered without any since."""
+
+    def __init__(self) -> None:
+        self._last: dict[Key, Row] = {}
+
+    def note(self, sweep: Sweep, history: History) -> None:
+        answers: dict[Key, list[bool | None]] = {}
+        for key, cell in history.cells.items():
+            if cell["sweep_id"] == sweep.sweep_id and cell["status"] in {"offered", "no_offer", "absent"}:
+                # Nothing is known where a part could not be read.
+                said = True if cell["status"] == "offered" else False if cell["is_whole"] else None
+                answers.setdefault(key[:4], []).append(said)
+        for place, said in answers.items():
+            if True in said:
+                self._last[place] = {"sold_at": sweep.started_at, "quiet": set()}
+            elif place in self._last and None not in said:
+                self._last[place]["quiet"].add(sweep.snapshot_date)
+
+    def on_sale(self) -> dict[str, int]:
+        """Return how many properties are; what a silent market last sold still is, for a day or two."""
+        last_sold: dict[Key, datetime] = {}
+        for (source, _, market, _), row in self._last.items():
+            last_sold[source, market] = max(row["sold_at"], last_sold.get((source, market), row["sold_at"]))
+        found: dict[str, set[int]] = {}
+        for (source, property_id, market, _), row in self._last.items():
+            is_of_last = row["sold_at"] == last_sold[source, market]
+            if not row["quiet"] or (is_of_last and len(row["quiet"]) <= SILENT_NIGHTS):
+                found.setdefault(market, set()).add(property_id)
+        return {market: len(properties) for market, properties in found.items()}
