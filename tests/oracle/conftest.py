@@ -9,10 +9,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import flags
 import nights_made
 import raw_zone
 from history import replayed
 from published import Published
+from relations_of_pairs import Rates
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +35,10 @@ def history(sweeps):
 @pytest.fixture(scope="session")
 def published(lake, sweeps):
     return Published(lake / "published" / "nightaudit.duckdb", sweeps)
+
+
+@pytest.fixture(scope="session")
+def flagged(lake, sweeps, published):
+    rates = Rates((lake.parent / "rates.csv").read_text())
+    ranks = {offer: key for key, offer in published.offers.items()}
+    return flags.flags(sweeps, nights_made.REFERENCE_MARKET, rates, ranks)

@@ -110,6 +110,7 @@ def _move_on(
         if last is None or is_observed:
             first = last or {"first_flagged_at": at, "snapshots": 0}
             found.open[key] = row | {
+                "first_shown": row["offer"][1:],
                 "first_flagged_at": first["first_flagged_at"],
                 "snapshots": first["snapshots"] + 1,
                 "last_flagged_at": at,

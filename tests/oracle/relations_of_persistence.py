@@ -119,7 +119,7 @@ def _offer_is_gone(key: Key, before: Row, night: _Night) -> bool:
 
 
 def _left(key: Key, before: Row, night: _Night) -> str | None:
-    """Return why one of the two is not compared any more without having been answered as gone, if it is not.
+    """Return why one of the two is no longer compared without having been answered as gone, if it is not.
 
     Of a group, an answer that could not be read may concern any part; one in another currency concerns all of it.
     """
