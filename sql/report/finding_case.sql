@@ -238,7 +238,15 @@ grouped AS (
         bool_and(scoped.product_type = 'Package') FILTER (WHERE scoped.is_open) AS is_of_packages,
         max(scoped.showing) AS showing,
         max(scoped.judged) AS judged,
-        any_value(scoped.market_pct) FILTER (WHERE scoped.scope = 'property' AND scoped.is_open) AS market_pct
+        any_value(scoped.market_pct) FILTER (WHERE scoped.scope = 'property' AND scoped.is_open) AS market_pct,
+        -- A mark-up of one property is a call to that property, though its id is that of the market and the currencies.
+        CASE
+            WHEN
+                scoped.rule = 'fx_markup'
+                AND scoped.scope = 'market'
+                AND min(scoped.property_id) = max(scoped.property_id)
+                THEN min(scoped.property_id)
+        END AS only_property_id
     FROM run AS scoped
     GROUP BY
         scoped.case_id,
@@ -312,15 +320,7 @@ sized AS (
         any_value(said.rule) IN (
             'market_disparity', 'all_in_gap', 'fx_markup', 'penalty_amount_off_formula', 'total_above_reference'
         )
-        OR min(said.size_pct) < 0 AS has_direction,
-        -- A mark-up of one property is a call to that property, though its id is that of the market and the currencies.
-        CASE
-            WHEN
-                any_value(said.rule) = 'fx_markup'
-                AND any_value(said.scope) = 'market'
-                AND min(said.property_id) = max(said.property_id)
-                THEN min(said.property_id)
-        END AS only_property_id
+        OR min(said.size_pct) < 0 AS has_direction
     FROM said
     GROUP BY said.case_id
 ),
@@ -459,8 +459,8 @@ owed_in_euro AS (
 SELECT
     grouped.case_id,
     grouped.rule,
-    CASE WHEN sized.only_property_id IS NULL THEN grouped.scope ELSE 'property' END AS scope,
-    coalesce(grouped.property_id, sized.only_property_id) AS property_id,
+    CASE WHEN grouped.only_property_id IS NULL THEN grouped.scope ELSE 'property' END AS scope,
+    coalesce(grouped.property_id, grouped.only_property_id) AS property_id,
     CASE
         WHEN grouped.scope = 'property' AND len(sized.markets) = 1 THEN sized.markets[1]
         ELSE grouped.market
