@@ -21,6 +21,7 @@
 -- days are enough: it must also deviate from the middle one of them, and is compared with that one without conversion.
 -- If that one is beyond all rates of 31 days too, either both are dearer or the supplier has a rate of its own: prices
 -- of one property cannot tell which. The finding says so, and is only as severe as what neither explains.
+-- Converted prices never outvote markets that agree in one currency. If as many deviate alike, the finding says so.
 -- Where lists and details of one sweep disagree on whether the reference market deviates, more markets decide.
 WITH apart AS (
     SELECT DISTINCT
@@ -290,6 +291,50 @@ measured AS (
     WHERE NOT (stood.is_reference_apart AND stood.is_of_most)
 ),
 
+-- Markets that deviate as a converted price does, in several currencies, and those that stand by the reference market.
+sides AS (
+    SELECT
+        side.source,
+        side.property_id,
+        side.offer_key,
+        list(DISTINCT side.market ORDER BY side.market) FILTER (WHERE side.is_alike) AS alike,
+        list_sort(
+            list_append(list(DISTINCT side.market) FILTER (WHERE NOT side.is_apart), any_value(side.reference_market))
+        ) AS standing
+    FROM (
+        SELECT
+            measured.source,
+            measured.property_id,
+            measured.offer_key,
+            measured.reference_market,
+            pair.market,
+            pair.currency,
+            pair.currency_basis,
+            pair.is_apart,
+            pair.currency_basis = 'reference_rate'
+            AND pair.is_apart
+            AND pair.is_beyond
+            AND sign(pair.gap) = sign(measured.gap)
+            AND abs((100 + pair.gap_pct) / (100 + measured.gap_pct) - 1) <= measured.agreed_pct / 100 AS is_alike
+        FROM measured
+        INNER JOIN pair
+            ON
+                pair.source = measured.source
+                AND pair.property_id = measured.property_id
+                AND pair.reference_offer_key = measured.reference_offer_key
+        WHERE
+            measured.currency_basis = 'reference_rate'
+            AND NOT measured.is_beside
+    ) AS side
+    GROUP BY side.source, side.property_id, side.offer_key
+    HAVING
+        len(alike) >= len(standing) -- noqa: RF02
+        -- One rate concerns one currency.
+        AND count(DISTINCT side.currency) FILTER (WHERE side.is_alike) > 1
+        -- Without another market in its own currency, the reference market stands alone: converted prices decide.
+        AND bool_or(side.currency_basis = 'same')
+),
+
 -- Whether a rate or prices deviate, all markets together say: those in its currency, and those that outvote them.
 together AS (
     SELECT
@@ -315,8 +360,13 @@ together AS (
             AND pair.property_id = measured.property_id
             AND pair.reference_offer_key = measured.reference_offer_key
             AND pair.offer_key <> measured.offer_key
+    LEFT JOIN sides
+        ON
+            sides.source = measured.source
+            AND sides.property_id = measured.property_id
+            AND sides.offer_key = measured.offer_key
     WHERE
-        measured.middle IS NOT NULL
+        (measured.middle IS NOT NULL OR sides.offer_key IS NOT NULL)
         AND NOT measured.is_beside
     GROUP BY measured.source, measured.property_id, measured.offer_key
 ),
@@ -352,6 +402,8 @@ found AS (
             ELSE measured.unexplained_pct
         END AS unexplained_pct,
         measured.alike_markets,
+        coalesce(sides.alike, []) AS split_markets,
+        coalesce(sides.standing, []) AS standing_markets,
         measured.losing_snapshots,
         CASE WHEN NOT measured.is_beside THEN measured.rate END AS rate,
         CASE WHEN NOT measured.is_beside THEN measured.rate_date END AS rate_date,
@@ -392,6 +444,11 @@ found AS (
             together.source = measured.source
             AND together.property_id = measured.property_id
             AND together.offer_key = measured.offer_key
+    LEFT JOIN sides
+        ON
+            sides.source = measured.source
+            AND sides.property_id = measured.property_id
+            AND sides.offer_key = measured.offer_key
     WHERE
         CASE
             WHEN measured.is_beside
@@ -446,6 +503,8 @@ found AS (
             any_value(stood.medium_pct) AS medium_pct,
             any_value(stood.high_pct) AS high_pct,
             [] AS alike_markets,
+            [] AS split_markets,
+            [] AS standing_markets,
             arg_min(
                 {
                     'market': stood.market,
@@ -476,7 +535,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    9 AS rule_version,
+    10 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
@@ -509,7 +568,7 @@ SELECT
     found.currency_basis,
     found.losing_snapshots,
     format(
-        '{} pays {:,.2f} {} against {} in {}{}: {:+.1f}%{}.{}',
+        '{} pays {:,.2f} {} against {} in {}{}: {:+.1f}%{}.{}{}',
         found.market,
         found.total::DOUBLE,
         found.currency,
@@ -538,6 +597,17 @@ SELECT
                     ' All markets in {} deviate ({}): the cause is their prices, or the supplier''s exchange rate.',
                     found.currency,
                     array_to_string(found.alike_markets, ', ')
+                )
+        END,
+        CASE
+            WHEN len(found.split_markets) = 0 THEN ''
+            ELSE
+                format(
+                    ' Prices of {} markets ({}) differ alike from those of {} ({}): which of these deviate is unknown.',
+                    len(found.split_markets),
+                    array_to_string(found.split_markets, ', '),
+                    len(found.standing_markets),
+                    array_to_string(found.standing_markets, ', ')
                 )
         END
     ) AS finding,

@@ -108,7 +108,8 @@ def _judged(
             if peer is None or (peer in all_apart and _is_beyond(peer, 31, rates)):
                 if peer is None or _is_beyond(row, 31, rates):
                     least = _least_unexplained(row, peer, pairs, all_apart, rates)
-                    others = [_witness(best, apart_of_best)] if peer is None else pairs
+                    is_split = _is_split(row, pairs, all_apart, rates)
+                    others = [_witness(best, apart_of_best)] if peer is None and not is_split else pairs
                     found.append(
                         _finding(row, reference_market, compared, alike) | _severity(least) | _shown_by(row, others)
                     )
@@ -137,6 +138,24 @@ def _shown_by(row: Row, others: list[Row | None]) -> Row:
 def _witness(best: list[Row], apart: list[Row]) -> Row | None:
     """Return a price that meets the one of the reference market."""
     return min((row for row in best if row not in apart), key=lambda row: row["market"], default=None)
+
+
+def _is_split(row: Row, pairs: list[Row], apart: list[Row], rates: Rates) -> bool:
+    """Whether as many markets deviate alike, converted from several currencies, as stand by the reference market."""
+    alike = [
+        each
+        for each in apart
+        if each["currency_basis"] == row["currency_basis"] == "reference_rate"
+        and _is_beyond(each, 31, rates)
+        and _is_dearer(each) is _is_dearer(row)
+        and abs((100 + each["gap_pct"]) / (100 + row["gap_pct"]) - 1) <= (DISPARITY_PCT + ALLOWED_PCT) / 100
+    ]
+    standing = {each["market"] for each in pairs if each not in apart}
+    return (
+        len({each["market"] for each in alike}) > len(standing)
+        and len({each["currency"] for each in alike}) > 1
+        and any(each["currency_basis"] == "same" for each in pairs)
+    )
 
 
 def _least_unexplained(row: Row, peer: Row | None, pairs: list[Row], apart: list[Row], rates: Rates) -> float:
