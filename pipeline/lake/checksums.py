@@ -121,8 +121,9 @@ class Recorded:
             # A folder or a pipe of that name does not count.
             with os.scandir(folder) as found:
                 held = {entry.name for entry in found if entry.is_file(follow_symlinks=False)}
-        except OSError:
-            if folder.is_dir():
+        except OSError as error:
+            # A folder that is not found may have been made by another process since.
+            if not isinstance(error, FileNotFoundError) and folder.is_dir():
                 raise
             # It is gone, a file, or a link that leads nowhere.
             held = set()
@@ -242,7 +243,9 @@ def _append_to(root: Path, folder: Path, lines: bytes, name: str = "") -> None:
     host = re.sub(r"[^A-Za-z0-9.-]", "_", platform.node())
     sums = _folder_of_sums(root, folder) / (name or f"sums-{host}.txt")
     if sums.exists() and not sums.is_file():  # A pipe would be waited for.
-        raise CorruptObject(f"{sums} is no file.", kept="What is written is kept.", hint="See: nightaudit verify")
+        raise CorruptObject(
+            f"{sums} is not a file.", kept="What was written is kept.", hint="Remove it, then: nightaudit verify"
+        )
     try:
         append(sums, lines)
     except FileNotFoundError:

@@ -76,6 +76,17 @@ def test_a_file_that_another_process_puts_in_place_meanwhile_is_not_missing(tmp_
     assert recorded.missing(place.parent) == [place]
 
 
+def test_a_folder_that_another_process_makes_meanwhile_misses_nothing(tmp_path, monkeypatch):
+    folder = tmp_path / "log"
+
+    def scan_too_early(found):
+        found.mkdir()
+        raise FileNotFoundError(2, "No such file or directory", str(found))
+
+    monkeypatch.setattr(os, "scandir", scan_too_early)
+    assert Recorded(tmp_path).missing(folder) == []
+
+
 def test_a_list_that_was_cut_at_the_end_of_any_line_is_known_by_its_first_line(tmp_path):
     files = [tmp_path / "raw" / name for name in ("a", "b", "c with blanks")]
     for place in files:
@@ -119,5 +130,5 @@ def test_sums_that_are_no_file_stop_a_write_with_their_name(tmp_path, become):
     (sums,) = (tmp_path / FOLDER).glob("sums*.txt")
     sums.unlink()
     become(sums)
-    with pytest.raises(CorruptObject, match=f"{sums} is no file"):
+    with pytest.raises(CorruptObject, match=f"{sums} is not a file"):
         note_there(tmp_path, tmp_path / "two")
