@@ -1,6 +1,7 @@
 # All tasks; each target is one line of an existing tool.
 PYTHON ?= python3.11
 UV := uv==0.13.8
+PIP := pip==26.3
 SLOW ?= tests
 BIN := .venv/bin
 
@@ -13,12 +14,14 @@ help:  ## list all targets
 setup: .venv/.ready  ## create the virtual environment with the locked dependencies
 
 # Compiled once here: the nights and the tests start many processes, and some must write no bytecode of their own.
-# uv installs in seconds; if it cannot reach the index (a mirror that only pip knows), pip does the same work.
+# uv installs in seconds; if it cannot reach the index (a mirror that only pip knows), pip does the same work. The pip that
+# comes with Python 3.11 does not find the locked version of a package that is required with extras.
 .venv/.ready: .ci/requirements.txt pyproject.toml
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV)
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r .ci/requirements.txt \
-	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/requirements.txt
+	  || { $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP) \
+	    && $(BIN)/python -m pip install --quiet --require-hashes -r .ci/requirements.txt; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

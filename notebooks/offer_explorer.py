@@ -66,7 +66,7 @@ def _(session):
         "count_if(pre_promo_total > total)::UINTEGER AS promoted "
         "FROM mart.offer_latest WHERE source = 'multi' AND total > 0 GROUP BY ALL"
     )
-    # A fraction of the rows, for all that is not about single properties.
+    # Far fewer rows, for everything that does not concern single properties.
     session.execute(
         "CREATE OR REPLACE TEMP TABLE offers_of_all AS SELECT product_type, currency, lead_days, market, "
         "board_family, sum(offers) AS offers, sum(per_night) AS per_night, sum(promoted) AS promoted "

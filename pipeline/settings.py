@@ -142,7 +142,7 @@ TimeZone = Annotated[str, AfterValidator(_time_zone)]
 
 
 # No bucket has a colon in its name. A key may have a slash, and the scheme may be wrong: `s3a://`, `https://`.
-# It may also be in quotes, or have its keys in a query.
+# The address may be quoted, or carry its keys in a query.
 _KEYED = re.compile(r"\W*(?:s3://[^/]*:|(?!file:)[a-z][a-z0-9+.-]+:/.*[@?])", re.IGNORECASE | re.DOTALL)
 
 

@@ -124,7 +124,7 @@ def test_keys_in_the_address_of_a_lake_are_refused_and_not_repeated():
 
 
 def test_a_password_in_the_address_of_a_cluster_is_refused_and_not_repeated():
-    with pytest.raises(SettingsError, match="NIGHTAUDIT_CLUSTER: what is given is not a scheduler") as caught:
+    with pytest.raises(SettingsError, match="NIGHTAUDIT_CLUSTER: this is not a scheduler") as caught:
         read_settings(cluster="tls://me:hunter2@scheduler.example:8786")
     assert "hunter2" not in str(caught.value)
 

@@ -125,7 +125,7 @@ class Cluster:
 def cluster_address(text: str) -> str:
     """Return a scheduler's address in its one spelling. Raises ValueError, without its text, if it is none."""
     stripped = text.strip()
-    msg = "what is given is not a scheduler's address like tls://scheduler.example.com:8786"
+    msg = "this is not a scheduler's address, such as tls://scheduler.example.com:8786"
     try:
         parsed = urlsplit(stripped)
         host, port = (parsed.hostname or "").rstrip("."), parsed.port

@@ -122,10 +122,9 @@ class Recorded:
             with os.scandir(folder) as found:
                 held = {entry.name for entry in found if entry.is_file(follow_symlinks=False)}
         except OSError as error:
-            # A folder that is not found may have been made by another process since.
+            # It is a file, gone, a link that leads nowhere, or another process has just made it.
             if not isinstance(error, FileNotFoundError) and folder.is_dir():
                 raise
-            # It is gone, a file, or a link that leads nowhere.
             held = set()
         # Files that another process has written meanwhile are not missing.
         return [folder / name for name in sorted(self.there(folder) - held) if not (folder / name).is_file()]
@@ -243,9 +242,7 @@ def _append_to(root: Path, folder: Path, lines: bytes, name: str = "") -> None:
     host = re.sub(r"[^A-Za-z0-9.-]", "_", platform.node())
     sums = _folder_of_sums(root, folder) / (name or f"sums-{host}.txt")
     if sums.exists() and not sums.is_file():  # A pipe would be waited for.
-        raise CorruptObject(
-            f"{sums} is not a file.", kept="What was written is kept.", hint="Remove it, then: nightaudit verify"
-        )
+        raise CorruptObject(f"{sums} is not a file.", kept="What was written is kept.", hint="Remove it.")
     try:
         append(sums, lines)
     except FileNotFoundError:

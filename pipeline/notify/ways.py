@@ -63,9 +63,11 @@ def webhook(address: str) -> Tell:
 
     def tell(subject: str, text: str) -> None:
         try:
-            status = _within(_MOST_TIMEOUTS * _TIMEOUT_SECONDS, lambda: post(subject, text))
-        except (httpx.TimeoutException, TimeoutError):
+            status = _within(_TIMEOUT_SECONDS, lambda: post(subject, text))
+        except httpx.TimeoutException:
             raise NotDelivered(f"no answer within {_TIMEOUT_SECONDS:.0f} seconds") from None
+        except TimeoutError:
+            raise NotDelivered(_too_slow(_TIMEOUT_SECONDS)) from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
             raise NotDelivered("its address is not a web address") from None
         except httpx.TransportError as error:
@@ -76,10 +78,14 @@ def webhook(address: str) -> Tell:
     return tell
 
 
-def _within(seconds: float, send: Callable[[], T]) -> T:
-    """Return what `send` returns, or raise TimeoutError.
+def _too_slow(timeout_seconds: float) -> str:
+    return f"no complete answer within {_MOST_TIMEOUTS * timeout_seconds:.0f} seconds"
 
-    A socket's timeout is not enough: each byte restarts it, and a receiver that drips would hold the lake.
+
+def _within(timeout_seconds: float, send: Callable[[], T]) -> T:
+    """Return what `send` returns; raise TimeoutError after some timeouts of its socket.
+
+    Each byte restarts the timeout of a socket, so a receiver that sends one now and then would hold the lake.
     """
     sent: Future[T] = Future()
 
@@ -90,7 +96,7 @@ def _within(seconds: float, send: Callable[[], T]) -> T:
             sent.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    return sent.result(seconds)
+    return sent.result(_MOST_TIMEOUTS * timeout_seconds)
 
 
 logger = logging.getLogger(__name__)
@@ -117,7 +123,7 @@ def mail(address: str) -> Tell:
         message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=mailbox.sender.rpartition("@")[2])
         message.set_content(text)
         try:
-            refused = _within(_MOST_TIMEOUTS * _MAIL_SECONDS, lambda: _send(mailbox, message))
+            refused = _within(_MAIL_SECONDS, lambda: _send(mailbox, message))
         except smtplib.SMTPNotSupportedError:
             raise NotDelivered("its server offers no TLS, or no login") from None
         except smtplib.SMTPAuthenticationError:
@@ -129,7 +135,7 @@ def mail(address: str) -> Tell:
         except ssl.SSLCertVerificationError:
             raise NotDelivered("its server's certificate is not trusted") from None
         except TimeoutError:
-            raise NotDelivered(f"no answer within {_MAIL_SECONDS:.0f} seconds") from None
+            raise NotDelivered(_too_slow(_MAIL_SECONDS)) from None
         except (smtplib.SMTPException, OSError) as error:
             raise NotDelivered(f"it could not be reached ({type(error).__name__})") from None
         if refused:

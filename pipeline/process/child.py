@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 _ERRORS = 2
 
-# Two threads that silence standard error at once would leave it silent: one keeps the other's as its own.
+# If two threads silenced standard error at once, the second one would restore the silence of the first.
 _ONE_AT_A_TIME = threading.Lock()
 
 

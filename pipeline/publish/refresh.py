@@ -50,7 +50,7 @@ def refresh(lake: Lake, *, is_required: bool = False) -> bool:
     beside = file.with_name(f".{file.stem}.refresh.duckdb")
     try:
         refuse_damaged(lake.root, [file])
-        # A killed refresh leaves its log too, which DuckDB would apply to the new copy.
+        # A killed refresh also leaves its log, and DuckDB would apply that to the new copy.
         _remove(beside)
         shutil.copyfile(file, beside)
         with connect(lake) as session:

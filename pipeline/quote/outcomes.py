@@ -156,7 +156,7 @@ def _outcome(
     )
     # Rooms of different types are not sold together (error 1026): their sum would not be a real price.
     room_ids = {room.room_id for room in rooms if room is not None and room.room_id is not None}
-    # The audit puts such totals of searches in quarantine.
+    # The audit puts search results with such totals in quarantine.
     is_absurd = any(room and room.product and (total_of(room.product) or 0) <= 0 for room in rooms)
     if is_other or is_absurd or len(room_ids) > 1 or total is None or currency != offer.currency:
         return QuoteOutcome.NOT_COMPARABLE

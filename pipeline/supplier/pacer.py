@@ -22,8 +22,8 @@ _SECONDS_OF_A_WINDOW = 1.02
 _CATCH_UP_SECONDS = 1.0
 _IDLE_SECONDS = 0.1
 
-# Slots that catch up are this share of an interval apart: where the supplier's second cuts through a burst, transit
-# times could put all of it into that second. A shorter sleep than the last one would take longer than the interval.
+# Slots that catch up stay this share of an interval apart. A burst at the edge of one of the supplier's seconds could
+# arrive in that second as a whole. Shorter sleeps than the minimum take longer than asked, so fast rates have no gap.
 _CATCH_UP_SHARE = 0.25
 _SHORTEST_SLEEP_SECONDS = 0.005
 

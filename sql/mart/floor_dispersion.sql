@@ -118,7 +118,7 @@ SELECT
     compared.currency,
     compared.is_converted,
     any_value(compared.seen_sweep_id) AS seen_sweep_id,
-    -- DISTINCT would aggregate all rows once more for each of the two counts.
+    -- Not count(DISTINCT): it would aggregate all rows once more for each of the two counts.
     list_unique(list(compared.market))::BIGINT AS markets,
     coalesce(list_unique(list(compared.market) FILTER (WHERE compared.is_other)), 0)::BIGINT AS markets_converted,
     min(compared.floor) AS lowest_floor,

@@ -9,7 +9,7 @@
 -- change_pct: 100 x (total / total_before - 1); > 0: dearer; NULL: this is the first.
 -- index_first: total in percent of the first total seen of this offer.
 -- was_gone: Whether the offer was gone between the previous total and this one.
--- An interval ends with any value of the offer; a new step begins with a new total, or after being gone.
+-- An interval ends when any value of the offer changes; a step ends with a new total, or while the offer is gone.
 WITH numbered AS (
     SELECT
         priced.* EXCLUDE (is_only), -- noqa: RF03

@@ -21,7 +21,8 @@
 -- days are enough: it must also deviate from the middle one of them, and is compared with that one without conversion.
 -- If that one is beyond all rates of 31 days too, either both are dearer or the supplier has a rate of its own: prices
 -- of one property cannot tell which. The finding says so, and is only as severe as what neither explains.
--- Converted prices never outvote markets that agree in one currency. If as many deviate alike, the finding says so.
+-- Converted prices never outvote markets that agree in one currency. If as many of them deviate alike, the finding
+-- names both sides.
 -- Where lists and details of one sweep disagree on whether the reference market deviates, more markets decide.
 WITH apart AS (
     SELECT DISTINCT
@@ -603,7 +604,7 @@ SELECT
             WHEN len(found.split_markets) = 0 THEN ''
             ELSE
                 format(
-                    ' Prices of {} markets ({}) differ alike from those of {} ({}): which of these deviate is unknown.',
+                    ' Prices in {} markets ({}) differ alike from those in {} ({}): which side deviates is unknown.',
                     len(found.split_markets),
                     array_to_string(found.split_markets, ', '),
                     len(found.standing_markets),

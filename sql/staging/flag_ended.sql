@@ -140,7 +140,7 @@ FROM state.flag_open AS before
 CROSS JOIN night.sweep AS sweep
 LEFT JOIN answered ON answered.flag_id = before.flag_id
 LEFT JOIN met ON met.flag_id = before.flag_id
--- What is found again continues, even if the stay that showed it has begun.
+-- A finding that is raised again stays open, even if the stay of its earlier evidence has begun.
 ANTI JOIN night.finding AS finding ON finding.flag_id = before.flag_id
 WHERE
     before.check_in <= sweep.snapshot_date

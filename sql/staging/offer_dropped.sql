@@ -1,5 +1,5 @@
 -- One row per offer left out of comparisons, from this sweep on or longer, because answers left it in doubt too long.
--- A stay that has begun leaves comparisons for that reason.
+-- Offers whose stay has begun are not listed: that is why they leave comparisons.
 -- ended_by: Why its episodes end: `not_asked`: its stay is now requested in another currency; `gone`: any other reason.
 SELECT
     before.source,
