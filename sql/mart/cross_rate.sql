@@ -10,6 +10,7 @@
 -- highest_rate: Highest rate possible with any two rates of that day and the seven days before.
 -- lowest_month_rate: Lowest rate possible with any two rates of that day and the thirty days before.
 -- highest_month_rate: Highest rate possible with any two rates of that day and the thirty days before.
+-- month_since: First of these thirty-one days with a rate of both currencies.
 SELECT
     there.sweep_id,
     there.currency AS from_currency,
@@ -21,7 +22,8 @@ SELECT
     here.lowest_rate::DOUBLE / there.highest_rate::DOUBLE AS lowest_rate,
     here.highest_rate::DOUBLE / there.lowest_rate::DOUBLE AS highest_rate,
     here.lowest_month_rate::DOUBLE / there.highest_month_rate::DOUBLE AS lowest_month_rate,
-    here.highest_month_rate::DOUBLE / there.lowest_month_rate::DOUBLE AS highest_month_rate
+    here.highest_month_rate::DOUBLE / there.lowest_month_rate::DOUBLE AS highest_month_rate,
+    greatest(here.month_since, there.month_since) AS month_since
 FROM mart.fx_of_sweep AS here
 INNER JOIN mart.fx_of_sweep AS there
     ON

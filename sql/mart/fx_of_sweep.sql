@@ -7,6 +7,7 @@
 -- highest_rate: Highest rate of the sweep's day and the seven before.
 -- lowest_month_rate: Lowest rate of the sweep's day and the thirty before, in case the supplier seldom updates rates.
 -- highest_month_rate: Highest rate of the sweep's day and the thirty before.
+-- month_since: First of these thirty-one days with a rate; NULL: the euro, which needs none.
 -- Only the days of sweeps are taken from the long series, and stored: searching it would slow reports down.
 WITH near AS (
     SELECT
@@ -48,7 +49,8 @@ SELECT
     min(with_euro.rate) FILTER (WHERE with_euro.rate_date >= with_euro.snapshot_date - 7) OVER of_sweep AS lowest_rate,
     max(with_euro.rate) FILTER (WHERE with_euro.rate_date >= with_euro.snapshot_date - 7) OVER of_sweep AS highest_rate,
     min(with_euro.rate) OVER of_sweep AS lowest_month_rate,
-    max(with_euro.rate) OVER of_sweep AS highest_month_rate
+    max(with_euro.rate) OVER of_sweep AS highest_month_rate,
+    CASE WHEN with_euro.currency <> 'EUR' THEN min(with_euro.rate_date) OVER of_sweep END AS month_since
 FROM with_euro
 WINDOW of_sweep AS (PARTITION BY with_euro.sweep_id, with_euro.currency)
 QUALIFY

@@ -42,7 +42,9 @@ pair AS (
         parity.*,
         moved.to_rate,
         moved.from_rate,
-        analysis.tolerance_pct + analysis.reference_rate_pct AS allowed_pct,
+        analysis.tolerance_pct + analysis.reference_rate_pct
+        -- One day's rate does not tell how far rates move.
+        + CASE WHEN moved.month_since >= moved.rate_date THEN analysis.reference_rate_pct ELSE 0 END AS allowed_pct,
         CASE WHEN parity.currency_basis = 'same' THEN 0 ELSE allowed_pct END AS of_rate_pct,
         CASE
             WHEN moved.sweep_id IS NULL THEN parity.gap_pct
@@ -70,7 +72,8 @@ pair AS (
         analysis.disparity_pct,
         analysis.tolerance_pct,
         analysis.disparity_pct
-        + CASE WHEN parity.currency_basis = 'same' THEN analysis.tolerance_pct ELSE allowed_pct END AS agreed_pct,
+        + analysis.tolerance_pct
+        + CASE WHEN parity.currency_basis = 'same' THEN 0 ELSE analysis.reference_rate_pct END AS agreed_pct,
         mart.observation(
             'market',
             parity.source,

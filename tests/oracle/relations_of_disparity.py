@@ -5,7 +5,8 @@ answered in its currency, of eight, and only if the price deviates from these to
 converted ones. Where most markets deviate alike, it is the reference market that does: of lists and details of one
 sweep, those with more markets say so. Where one was compared and another could still be heard, nothing is said. A
 converted disparity is as severe as its distance from the closest rate of eight days; where all markets in a currency
-are beyond every rate of 31 days, as its distance from the middle one of these, if that is less.
+are beyond every rate of 31 days, as its distance from the middle one of these, if that is less. With rates of one day
+only, what a rate allows counts twice.
 """
 
 from __future__ import annotations
@@ -204,7 +205,12 @@ def _is_apart(row: Row, pairs: list[Row], rates: Rates) -> bool:
 
 
 def _is_beyond(row: Row, days: int, rates: Rates) -> bool:
-    return row["currency_basis"] == "same" or abs(_unexplained(row, days, rates)) > ALLOWED_PCT
+    if row["currency_basis"] == "same":
+        return True
+    # One day's rate does not tell how far rates move.
+    is_new = rates.is_of_one_day((row["currency"], row["reference_currency"]), _day(row))
+    allowed = ALLOWED_PCT + (float(REFERENCE_RATE_PCT) if is_new else 0)
+    return abs(_unexplained(row, days, rates)) > allowed
 
 
 def _unexplained(row: Row, days: int, rates: Rates) -> float:

@@ -48,6 +48,11 @@ class Rates:
         near = [known for known in self._by_day if day - timedelta(days=7) <= known <= day]
         return self._by_day[max(near)].get(currency) if near else None
 
+    def is_of_one_day(self, currencies: Iterable[str], day: date) -> bool:
+        """Whether rates of one day of the last 31 are all that is known of a currency other than the euro."""
+        near = [rates for known, rates in self._by_day.items() if day - timedelta(days=31) < known <= day]
+        return any(sum(currency in rates for rates in near) == 1 for currency in currencies if currency != "EUR")
+
     def range(self, currency: str, day: date, days: int = 8) -> tuple[Fraction, Fraction]:
         """Return the lowest and the highest rate of a currency over a number of days that end with the given one."""
         near = [
