@@ -4,7 +4,8 @@
 -- in other markets, the case is the market's; if most markets do, it is the supplier's: `case_scope_next` of `staging`
 -- defines the bounds. Such a case closes on the second day with too few properties; its row stays, and the properties
 -- are cases again. A mark-up on the reference rate is one case per market and pair of currencies, and its properties
--- are parts of it; if only one has ever shown it, the case names that property and has no parts.
+-- are parts of it; if only one has ever shown it, it has no parts. It then names that property, unless a rate of the
+-- last 31 days explains its prices: a rate that lags is the supplier's, whichever property shows it first.
 -- A property that deviates from most of its market keeps its own case and flags: see mart.case_outlier.
 -- case_id: Id of the case, the same every night; argument of `nightaudit case`, `explain` and `confirm`.
 -- scope: Scope of the cause: `property`, `market` or `supplier`.
@@ -305,6 +306,29 @@ best_of AS (
     GROUP BY of_offer.case_id
 ),
 
+-- Mark-ups that are prices at a rate of the last 31 days.
+lagging AS (
+    SELECT
+        flag.flag_id,
+        flag.first_flagged_at
+    FROM report.flag_history AS flag
+    CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN mart.cross_rate AS moved
+        ON
+            moved.sweep_id = flag.evidence[1].sweep_id
+            AND moved.from_currency = flag.fx.from_currency
+            AND moved.to_currency = flag.fx.to_currency
+    WHERE
+        flag.rule = 'fx_markup'
+        AND (
+            -- Against the reference market, only what such a rate explains is a mark-up.
+            flag.evidence[1].role = 'market'
+            OR moved.rate * (1 + flag.size_pct / 100)
+            BETWEEN moved.lowest_month_rate * (1 - analysis.tolerance_pct / 100)
+            AND moved.highest_month_rate * (1 + analysis.tolerance_pct / 100)
+        )
+),
+
 sized AS (
     SELECT
         said.case_id,
@@ -320,8 +344,13 @@ sized AS (
         any_value(said.rule) IN (
             'market_disparity', 'all_in_gap', 'fx_markup', 'penalty_amount_off_formula', 'total_above_reference'
         )
-        OR min(said.size_pct) < 0 AS has_direction
+        OR min(said.size_pct) < 0 AS has_direction,
+        count(lagging.flag_id) > 0 AS is_lagging
     FROM said
+    LEFT JOIN lagging
+        ON
+            lagging.flag_id = said.flag_id
+            AND lagging.first_flagged_at = said.first_flagged_at
     GROUP BY said.case_id
 ),
 
@@ -459,8 +488,8 @@ owed_in_euro AS (
 SELECT
     grouped.case_id,
     grouped.rule,
-    CASE WHEN grouped.only_property_id IS NULL THEN grouped.scope ELSE 'property' END AS scope,
-    coalesce(grouped.property_id, grouped.only_property_id) AS property_id,
+    CASE WHEN property_id IS NULL THEN grouped.scope ELSE 'property' END AS scope, -- noqa: RF02
+    coalesce(grouped.property_id, CASE WHEN NOT sized.is_lagging THEN grouped.only_property_id END) AS property_id,
     CASE
         WHEN grouped.scope = 'property' AND len(sized.markets) = 1 THEN sized.markets[1]
         ELSE grouped.market

@@ -2,7 +2,7 @@
 
 A case is a rule, a property and a market, or a market where most of its properties show the rule alike. A mark-up is
 one case a market and pair of currencies, and a property's own only as a part of it, unless it is the only one that has
-had it. No market of the lake is one of three that make the supplier a case.
+had it and no rate of 31 days explains it. No market of the lake is one of three that make the supplier a case.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def _case(place: Any, flags: list[Row], showing: Mapping[Any, set[int]], last: N
     market_scope = flags[0]["scope"] if scope == "market" else dict.fromkeys(("opened_at", "last_met_at", "ended_at"))
     sizes = [flag["size_pct"] for flag in said if flag["size_pct"] is not None]
     properties = {flag["property_id"] for flag in said}
-    if scope == "market" and rule == "fx_markup" and len(properties) == 1:
+    is_lagging = any(flag.get("is_lagging") for flag in said)
+    if scope == "market" and rule == "fx_markup" and len(properties) == 1 and not is_lagging:
         scope, (property_id,) = "property", properties
     shown = len(showing.get((rule, market), ()))
     judged = max(shown, last.on_sale.get(market, 0)) if shown else None

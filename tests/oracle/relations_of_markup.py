@@ -56,8 +56,18 @@ def _pair(row: Row, base: Row, rates: Rates) -> Row | None:
         "converted": converted,
         "lasting_pct": float(100 * (total - closest) / closest),
         "side": 0 if not is_off else 1 if total > closest else -1,
+        "is_lagging": _is_of_the_month(row, converted, rates, day),
         "is_telling": is_off or rounding <= Fraction(allowed),
     }
+
+
+def _is_of_the_month(row: Row, converted: int, rates: Rates, day: date) -> bool:
+    """Whether a rate of 31 days explains a price, so that the supplier may follow rates late."""
+    low, high = rates.range(row["currency"], day, 31)
+    rate = rates.of(row["currency"], day)
+    assert rate is not None
+    charged = rate * Fraction(row["total"], converted)
+    return bool(low * (1 - Fraction(TOLERANCE_PCT) / 100) <= charged <= high * (1 + Fraction(TOLERANCE_PCT) / 100))
 
 
 def _is_whole(row: Row) -> bool:
@@ -80,6 +90,7 @@ def _found(pairs: list[Row], ranks: Mapping[Any, int]) -> list[Row]:
                     "rule": "fx_markup",
                     "subject": (*key_of(row, _OF), "EUR"),
                     "base_currency": "EUR",
+                    "is_lagging": largest["is_lagging"],
                     "offer": key_of(row, OFFER),
                     "evidence": frozenset([key_of(row, OFFER), key_of(base, OFFER)]),
                     "size_pct": 100 * (row["total"] - largest["converted"]) / largest["converted"],
