@@ -488,7 +488,7 @@ owed_in_euro AS (
 SELECT
     grouped.case_id,
     grouped.rule,
-    CASE WHEN property_id IS NULL THEN grouped.scope ELSE 'property' END AS scope, -- noqa: RF02
+    CASE WHEN sized.is_lagging OR grouped.only_property_id IS NULL THEN grouped.scope ELSE 'property' END AS scope,
     coalesce(grouped.property_id, CASE WHEN NOT sized.is_lagging THEN grouped.only_property_id END) AS property_id,
     CASE
         WHEN grouped.scope = 'property' AND len(sized.markets) = 1 THEN sized.markets[1]

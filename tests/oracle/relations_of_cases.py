@@ -56,7 +56,7 @@ def _case(place: Any, flags: list[Row], showing: Mapping[Any, set[int]], last: N
     said = open_ones or flags
     market_scope = flags[0]["scope"] if scope == "market" else dict.fromkeys(("opened_at", "last_met_at", "ended_at"))
     sizes = [flag["size_pct"] for flag in said if flag["size_pct"] is not None]
-    properties = {flag["property_id"] for flag in said}
+    properties = {flag["property_id"] for flag in flags}
     is_lagging = any(flag.get("is_lagging") for flag in said)
     if scope == "market" and rule == "fx_markup" and len(properties) == 1 and not is_lagging:
         scope, (property_id,) = "property", properties
