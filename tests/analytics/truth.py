@@ -62,12 +62,12 @@ TRUTH = {
     "all_in_gap": Truth(frozenset({planted.MARKET_FEES}), seen_as=f"source = 'detail' AND {_REFERRED}"),
     # A floor at the price before promotions lies above the mark-up where the promotion is deeper than it.
     "floor_what_if": Truth(frozenset({planted.FLOOR_BREACH}), frozenset({planted.FLOOR_EATS_PROMOTION}), "floor > 0"),
-    # A seller's price without a currency cannot be loaded. One on top of what an offer costs without its promotion lies
-    # above the floor where the promotion is deep.
+    # A seller has no price for a property that sold nothing when the prices were made; one without a currency cannot be
+    # loaded. One on top of what an offer costs without its promotion lies above the floor where the promotion is deep.
     "floor_breach": Truth(
         frozenset({planted.FLOOR_BREACH}),
         frozenset({planted.FLOOR_EATS_PROMOTION}),
-        "source = 'multi' AND currency IS NOT NULL"
+        "source = 'multi' AND (property_id, market) IN (SELECT (property_id, market) FROM mart.selling_price)"  # noqa: S608 - our own
         f" AND floor > 1.01 * (1 + {MARKUP_PCT} / 100) * greatest(total, coalesce(pre_promo_total, 0))",
     ),
     "penalty_amount_off_formula": Truth(frozenset({planted.PENALTY_AMOUNT}), seen_as="source = 'detail'"),
