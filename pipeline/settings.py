@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from croniter import croniter
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from pipeline.domain.addresses import is_in_the_clear, receiving_address, web_address
+from pipeline.domain.addresses import is_in_the_clear, lake_address, receiving_address, web_address
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import SettingsError
@@ -141,20 +140,6 @@ Market = Annotated[str, AfterValidator(_market)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 
 
-# No bucket has a colon in its name. A key may have a slash, and the scheme may be wrong: `s3a://`, `https://`.
-# The address may be quoted, or carry its keys in a query.
-_KEYED = re.compile(r"\W*(?:s3://[^/]*:|(?!file:)[a-z][a-z0-9+.-]+:/.*[@?])", re.IGNORECASE | re.DOTALL)
-
-
-def _without_keys(address: str) -> str:
-    """Return the address of a lake. Raises ValueError, without its text, if it names keys: they would be printed."""
-    if _KEYED.match(address):
-        raise ValueError(
-            "a lake's address must not carry keys; use AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
-        )
-    return address
-
-
 class Settings(BaseSettings):
     """Everything that can be set. The text below a field is its meaning in the settings table."""
 
@@ -210,7 +195,7 @@ class Settings(BaseSettings):
     confirm_cap: int = Field(100, ge=1, le=10_000)
     """Maximum searches per run of `nightaudit confirm`."""
 
-    lake: Annotated[str, AfterValidator(_without_keys)] = "lake"
+    lake: Annotated[str, AfterValidator(lake_address)] = "lake"
     """Folder of the lake: raw answers, tables, published file. Or `s3://bucket/prefix`; the AWS_… environment variables
     then give credentials, region and endpoint."""
     lake_copy: Path | None = None

@@ -116,7 +116,8 @@ def test_keys_in_the_address_of_a_lake_are_refused_and_not_repeated():
     quoted = ('"s3://AKIA1:hunter2@bucket"', "<s3://AKIA1:hunter2@bucket>")
     elsewhere = ("https://AKIA1:hunter2@store/bucket", "postgresql://me:hunter2@host/lake")
     in_a_query = ("postgresql://host/lake?password=hunter2", "az://box/lake?sig=hunter2", "s3://bucket?secret=hunter2")
-    for address in (*at_bucket, *mistyped, *quoted, *elsewhere, *in_a_query):
+    of_a_file = ("//me:hunter2@host/lake", "file://me:hunter2@host/lake", "'//me:hunter2@host'")
+    for address in (*at_bucket, *mistyped, *quoted, *elsewhere, *in_a_query, *of_a_file):
         with pytest.raises(SettingsError) as caught:
             read_settings(lake=address)
         assert "AWS_ACCESS_KEY_ID" in str(caught.value)

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from typer.models import OptionInfo
 
 from pipeline import __version__
+from pipeline.domain.addresses import lake_address
 from pipeline.domain.texts import validation_text
 from pipeline.process.limits import begin
 
@@ -62,6 +63,13 @@ def _on_this_machine(path: Path | None) -> Path | None:
     if path is not None and re.match("[a-z][a-z0-9+.-]+:/", str(path), re.IGNORECASE):
         raise typer.BadParameter("it must be a path on this machine, not an address")
     return path
+
+
+def _lake_address(text: str) -> str:
+    try:
+        return lake_address(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 Output = Annotated[
@@ -483,7 +491,10 @@ def export(
 @app.command()
 def pull(
     lake: Annotated[
-        str, typer.Argument(help="Lake to pull from: a folder, such as a mounted share, or s3://bucket/prefix.")
+        str,
+        typer.Argument(
+            help="Lake to pull from: a folder, such as a mounted share, or s3://bucket/prefix.", callback=_lake_address
+        ),
     ],
     folder: Annotated[Path, typer.Argument(help="Folder to pull into; created if missing.", callback=_on_this_machine)],
 ) -> None:

@@ -7,6 +7,7 @@ searched as text: capitals in `HTTPS://`, a leading blank or a dot after the hos
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -17,6 +18,12 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Of web addresses, of the rate store and of the cluster.
 _ENCRYPTED = frozenset({"https", "rediss", "tls"})
 _CLEAR = frozenset({"http", "redis", "tcp"})
+
+# No bucket has a colon in its name. A key may have a slash, and the scheme may be wrong or missing: `s3a://`, `//`.
+# The address may be quoted, or carry its keys in a query.
+_KEYED = re.compile(
+    r"\W*(?:s3://[^/]*:|(?!file:)[a-z][a-z0-9+.-]+:/.*[@?])|\W*(?:file:)?//[^/]*:[^/]*@", re.IGNORECASE | re.DOTALL
+)
 
 
 def web_address(text: str) -> str:
@@ -62,6 +69,15 @@ def proxy_address(text: str, variable: str) -> str:
         return str(_parsed(text)).rstrip("/")
     except ValueError:
         raise ValueError(f"The proxy of {variable} is not an address like http://proxy.example:3128.") from None
+
+
+def lake_address(text: str) -> str:
+    """Return the address of a lake. Raises ValueError, without its text, if it names keys: they would be printed."""
+    if _KEYED.match(text):
+        raise ValueError(
+            "a lake's address must not carry keys; use AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
+        )
+    return text
 
 
 def is_encrypted(address: str) -> bool:

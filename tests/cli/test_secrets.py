@@ -93,6 +93,8 @@ def test_what_is_pulled_and_exported_and_what_is_said_about_it_holds_no_secret(r
         run("pull", f"s3://{SECRET}:{SECRET}@bucket/lake", "new"),
         run("pull", f"S3://{SECRET}:{SECRET}@bucket/lake", "new"),
         run("pull", f"https://user:{SECRET}@shop.example/lake", "new"),
+        run("pull", f"//user:{SECRET}@shop.example/lake", "new"),
+        run("pull", f"s3:/user:{SECRET}@bucket/lake", "new"),
         run("export", "all.duckdb"),
         run("export", "damaged.duckdb"),
         run("export", "none.duckdb", "--property", "999999"),

@@ -49,8 +49,8 @@ class Store:
         match = _ADDRESS.fullmatch(address)
         if match is None or any(part in {".", ".."} for part in match["prefix"].split("/")):
             raise SettingsError(
-                "NIGHTAUDIT_LAKE is not the address of a lake on S3.",
-                hint="Set it to a bucket and a prefix of letters, digits, . - and _: s3://bucket/nightaudit",
+                "This is not the address of a lake on S3.",
+                hint="Name a bucket and a prefix of letters, digits, . - and _: s3://bucket/nightaudit",
             )
         self.address = address.rstrip("/")
         is_clear = os.environ.get("AWS_ALLOW_HTTP", "").lower() in {"1", "true"}
