@@ -5,6 +5,7 @@ and lets some of aiohttp's errors through. So the cause counts first.
 """
 
 import asyncio
+import ssl
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -54,14 +55,22 @@ def failure_of(error: BaseException) -> tuple[Failure, str]:
     """Return what `error` means for its search, and a short text for people."""
     origin = error.__cause__ if isinstance(error.__cause__, NETWORK_ERRORS) else error
     system = getattr(origin, "os_error", None)
-    if isinstance(origin, aiohttp.ClientConnectorError) and getattr(system, "reason", None) in _NO_TLS:
-        # The supplier's, or that of a proxy.
-        where = f"{origin.host}:{origin.port}"
-        return Failure.UNREACHABLE, f"the address of {where} says https, but its port answers in clear text"
+    if isinstance(origin, aiohttp.ClientConnectorError):
+        if getattr(system, "reason", None) in _NO_TLS:
+            detail = f"the address of {_place(origin)} says https, but its port answers in clear text"
+            return Failure.UNREACHABLE, detail
+        if isinstance(system, ssl.SSLCertVerificationError):
+            why = shortened(system.verify_message, _DETAIL_CHARACTERS)
+            return Failure.UNREACHABLE, f"the certificate of {_place(origin)} is not trusted: {why}"
     for classes, failure in _FAILURES:
         if isinstance(origin, classes):
             return failure, describe(origin)
     return Failure.CONNECTION, describe(origin)
+
+
+def _place(error: aiohttp.ClientConnectorError) -> str:
+    """Return the host and port of the supplier, or of a proxy."""
+    return f"{error.host}:{error.port}"
 
 
 def failure_of_status(

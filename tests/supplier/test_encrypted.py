@@ -99,7 +99,7 @@ def asked(files, spelling, *, auth=None):
 def test_a_certificate_without_a_trusted_signature_gets_nothing(files, spelling):
     answer, received = asked(files, spelling)
     assert isinstance(answer, SupplierUnreachable)
-    assert "certificate" in answer.message
+    assert "is not trusted: self-signed certificate" in answer.message
     assert received == []
 
 
