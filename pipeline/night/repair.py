@@ -11,6 +11,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER, damaged_of
 from pipeline.lake.delta import committed_files, committed_sizes
 from pipeline.lake.raw import is_retired
+from pipeline.publish.last_published import is_superseded
 from pipeline.publish.ledger import copies_of_entry, published_sweeps
 from pipeline.publish.pull import pulled_from
 
@@ -21,6 +22,7 @@ _CARE = "nightaudit lake --apply"
 _MOVE = "move it away, then: "
 # The lake's care forgets other files that are gone.
 _KEPT_FOREVER = frozenset({"raw", "tables", "published", "quotes", "state", FOLDER, "lake.json"})
+_SUPERSEDED = "only readers who opened the file that was published before"
 _AFFECTED = {
     "calls": "how many calls of that day are left",
     "durations": "what `nightaudit plan` estimates from earlier nights",
@@ -46,7 +48,9 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
         return "what is published", f"{move}{_publish(lake)}" if _is_kept_twice(lake, path) else _RESTORE
     if top == "state" or path.startswith("published/nightaudit"):
         is_beside = path.startswith("published/nightaudit.duckdb.")
-        return _AFFECTED["state"], "remove it" if is_beside else f"{move if top == 'state' else ''}{_publish(lake)}"
+        is_unread = path.endswith(".parquet") and is_superseded(lake, path)
+        affects = _SUPERSEDED if is_unread else _AFFECTED["state"]
+        return affects, "remove it" if is_beside else f"{move if top == 'state' else ''}{_publish(lake)}"
     return _AFFECTED.get(top, "what it describes"), _of_others(lake, top, below, move)
 
 

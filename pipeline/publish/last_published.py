@@ -74,6 +74,16 @@ def forget_unread(lake: Lake, file: Path) -> None:
         forget_superseded(lake, files_of(session))
 
 
+def is_superseded(lake: Lake, path: str) -> bool:
+    """Whether the published file can be read and does without that file of the state."""
+    try:
+        with _reading(lake.published_file) as session:
+            session.execute("USE published")
+            return path not in {file.path for file in files_of(session)}
+    except duckdb.Error:
+        return False
+
+
 def sweep_row(file: Path, sweep_id: str) -> dict[str, Any]:
     """Return the row of `mart.sweep` of a published sweep."""
     with _reading(file) as session:

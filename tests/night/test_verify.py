@@ -255,6 +255,20 @@ def test_a_damaged_published_file_is_built_again_and_not_resumed(lake, caplog):
     assert (again, damaged(lake.root)) == (whole, set())
 
 
+def test_damage_that_the_published_night_no_longer_reads_affects_no_query(lake):
+    place = next(lake.local("state").rglob("*.parquet"))
+    place.write_bytes(place.read_bytes()[:-1])
+    assert {damage.affects for damage in verify(lake, is_deep=False).damages} == {
+        "queries, reports, alerts and later nights"
+    }
+    sweep_id = lake.sweep_ids()[-1]
+    with lake.writing("a test"):
+        publish(lake, sweep_id, read_manifest(lake, sweep_id).started_at)
+    (damage,) = verify(lake, is_deep=False).damages
+    assert lake.local(damage.path) == place
+    assert damage.affects == "only readers who opened the file that was published before"
+
+
 def test_a_damaged_raw_answer_is_not_read(lake):
     sweep_id = lake.sweep_ids()[0]
     name = sorted(landed(lake, sweep_id))[0]
