@@ -19,7 +19,7 @@ from typing import Any
 from unittest import mock
 
 import pyarrow.csv
-from befalling import NO_OFFER, befalling, dearer, repeated
+from market_events import NO_OFFER, dearer, market_events, repeated
 from sandbox_settings import settings_asking
 
 from pipeline.inputs.load import load
@@ -107,7 +107,7 @@ def made(home: Path) -> str:
                 sandbox.control("faults", dict(faults))
                 spec.write_text(_SPEC.format(ids=ids, markets=list(MARKETS), of_dear="EUR" if number else "USD"))
                 manifest = steps.start(settings, lake, _at(number))
-                with befalling(partial(_befallen, number)):
+                with market_events(partial(_befallen, number)):
                     asyncio.run(steps.collect(Night(settings, lake, manifest, clock=partial(_at, number))))
                 publish(lake, manifest.sweep_id, _at(number) + timedelta(hours=1), analysis=settings.analysis)
                 if number == max(FAULTS) - 1:

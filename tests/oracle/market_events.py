@@ -1,4 +1,4 @@
-"""What befalls a supplier: answers as they would be if a market were dearer, sold nothing, or repeated itself.
+"""Events at a supplier: answers as they would be if a market were dearer, sold nothing, or repeated itself.
 
 Answers are changed on their way from the sandbox, before the pipeline sees them.
 """
@@ -25,7 +25,7 @@ _UNPACKED = {"gzip": gzip.decompress, "deflate": zlib.decompress, "": bytes}
 
 
 @contextmanager
-def befalling(change: Change) -> Iterator[None]:
+def market_events(change: Change) -> Iterator[None]:
     """Let searches be answered with what `change` makes of their answers; what is not JSON stays as it is."""
     exchange = client.exchange
 
