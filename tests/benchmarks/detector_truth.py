@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -153,11 +154,16 @@ def main(given: Sequence[str] | None = None) -> None:
             for name in options.worlds
             for asked in options.asked
         }
-        for done in as_completed(waiting):
-            counts, reported = done.result()
-            kept.setdefault(waiting[done], []).append(counts)
-            sys.stderr.write("\n".join([*reported, ""]))
-            sys.stderr.flush()
+        try:
+            for done in as_completed(waiting):
+                counts, reported = done.result()
+                kept.setdefault(waiting[done], []).append(counts)
+                sys.stderr.write("\n".join([*reported, ""]))
+                sys.stderr.flush()
+        except (KeyboardInterrupt, BrokenProcessPool):
+            # The workers get Ctrl-C too. The table so far is printed: it took up to an hour.
+            pool.shutdown(cancel_futures=True)
+    sys.stderr.write(f"Measured {sum(map(len, kept.values()))} of {len(waiting)}.\n")
     sys.stdout.write("\n".join([*table(kept), ""]))
 
 
