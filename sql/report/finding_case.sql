@@ -323,9 +323,13 @@ lagging AS (
         AND (
             -- Against the reference market, only what such a rate explains is a mark-up.
             flag.evidence[1].role = 'market'
-            OR moved.rate * (1 + flag.size_pct / 100)
-            BETWEEN moved.lowest_month_rate * (1 - analysis.tolerance_pct / 100)
-            AND moved.highest_month_rate * (1 + analysis.tolerance_pct / 100)
+            OR mart.is_rate_of_month(
+                flag.size_pct,
+                moved.rate,
+                moved.lowest_month_rate,
+                moved.highest_month_rate,
+                analysis.tolerance_pct
+            )
         )
 ),
 

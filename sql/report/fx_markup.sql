@@ -1,6 +1,8 @@
 -- One row per source, property, market and pair of currencies whose prices are consistently above or below the rate.
 -- The prices are of one market answered in both currencies, or of a market and the reference market in another one, if
 -- they differ at all rates of eight days but not of 31: the supplier has then not followed the rate for a week.
+-- If the reference market's offer deviates from another market by more than these rates explain, in the same direction,
+-- its own price may be the cause, and the pair is no sign of a late rate.
 -- Prices on both sides are not a mark-up: a supplier that adds 8% to prices in whole units produces such a scatter.
 -- size_pct: Mark-up of the offer with the largest price, in percent of its price at the reference rate; < 0: cheaper.
 -- amount: total - base_converted of that offer, in currency; > 0: dearer than at the reference rate.
@@ -24,6 +26,35 @@ WITH own AS (
     LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
 ),
 
+-- Offers of the reference market that another market deviates from, where no rate is the cause.
+beside AS NOT MATERIALIZED (
+    SELECT DISTINCT
+        pair.source,
+        pair.property_id,
+        pair.reference_offer_key,
+        sign(pair.gap) AS side
+    FROM mart.market_parity AS pair
+    LEFT JOIN mart.cross_rate AS moved
+        ON
+            moved.sweep_id = pair.seen_sweep_id
+            AND moved.to_currency = pair.currency
+            AND moved.from_currency = pair.reference_currency
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        pair.match_grade = 'exact'
+        AND pair.currency_basis <> 'supplier_rate'
+        AND pair.verdict <> 'meet'
+        AND abs(pair.gap_pct) > analysis.disparity_pct
+        AND (
+            pair.currency_basis = 'same'
+            OR pair.total::DOUBLE NOT BETWEEN
+            pair.reference_total::DOUBLE * moved.lowest_month_rate
+            * (1 - (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
+            AND pair.reference_total::DOUBLE * moved.highest_month_rate
+            * (1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
+        )
+),
+
 -- Not materialized: most pairs need only a few columns.
 compared AS NOT MATERIALIZED (
     SELECT
@@ -36,6 +67,7 @@ compared AS NOT MATERIALIZED (
         pair.verdict <> 'meet'
         AND abs(pair.gap_pct) > analysis.disparity_pct
         AND abs(lasting_pct) > allowed_pct
+        AND beside.side IS NULL
         AND pair.total::DOUBLE
         BETWEEN pair.reference_total::DOUBLE * moved.lowest_month_rate * (1 - allowed_pct / 100)
         AND pair.reference_total::DOUBLE * moved.highest_month_rate * (1 + allowed_pct / 100) AS is_off
@@ -45,6 +77,12 @@ compared AS NOT MATERIALIZED (
             moved.sweep_id = pair.seen_sweep_id
             AND moved.to_currency = pair.currency
             AND moved.from_currency = pair.reference_currency
+    LEFT JOIN beside
+        ON
+            beside.source = pair.source
+            AND beside.property_id = pair.property_id
+            AND beside.reference_offer_key = pair.reference_offer_key
+            AND beside.side = sign(pair.gap)
     CROSS JOIN ref.analysis AS analysis
     WHERE
         pair.match_grade = 'exact'
@@ -179,7 +217,7 @@ found AS (
 
 SELECT
     'fx_markup' AS rule,
-    6 AS rule_version,
+    7 AS rule_version,
     mart.subject_key(
         'fx_markup', concat_ws('|', found.source, found.property_id, found.market, found.base_currency, found.currency)
     ) AS subject_key,

@@ -22,7 +22,7 @@
 -- If that one is beyond all rates of 31 days too, either both are dearer or the supplier has a rate of its own: prices
 -- of one property cannot tell which. The finding says so, and is only as severe as what neither explains.
 -- Converted prices never outvote markets that agree in one currency. If as many of them deviate alike, the finding
--- names both sides.
+-- names both sides. If only one market shares the reference market's currency, they decide which of the two deviates.
 -- Where lists and details of one sweep disagree on whether the reference market deviates, more markets decide.
 WITH apart AS (
     SELECT DISTINCT
@@ -64,6 +64,9 @@ pair AS (
         parity.verdict <> 'meet'
         AND abs(parity.gap_pct) > analysis.disparity_pct
         AND CASE WHEN has_others THEN abs(unexplained_pct) > of_rate_pct ELSE is_beyond END AS is_apart, -- noqa: RF02
+        -- A price that only a rate of the month explains neither deviates nor agrees.
+        parity.verdict = 'meet'
+        OR abs(unexplained_pct) <= of_rate_pct + analysis.disparity_pct AS is_standing, -- noqa: RF02
         parity.currency_basis = 'same' OR NOT bool_or(parity.currency_basis = 'same') OVER (
             PARTITION BY parity.source, parity.property_id, parity.reference_offer_key
         ) AS is_best,
@@ -150,6 +153,17 @@ voted AS (
                 AND abs((100 + pair.gap_pct) / leaning.cheaper - 1) <= pair.agreed_pct / 100
             )
         ) AS markets_agreed,
+        -- Where one market shares the reference market's currency, converted prices decide between the two.
+        count(DISTINCT pair.market) FILTER (
+            WHERE
+            NOT pair.is_best AND pair.is_apart AND pair.is_beyond
+            AND abs(
+                (100 + pair.gap_pct) / CASE WHEN pair.gap > 0 THEN leaning.dearer ELSE leaning.cheaper END - 1
+            ) <= pair.agreed_pct / 100
+        ) AS markets_alike,
+        count(DISTINCT pair.market) FILTER (
+            WHERE NOT pair.is_best AND pair.is_standing
+        ) AS markets_standing,
         arg_min(pair.offer_key, pair.market) FILTER (WHERE pair.is_best AND NOT pair.is_apart)
             AS witness_key
     FROM pair
@@ -168,6 +182,11 @@ stand AS (
         OR (
             voted.markets_compared >= 2
             AND greatest(voted.markets_dearer, voted.markets_cheaper) = voted.markets_compared
+        )
+        OR (
+            voted.markets_compared = 1
+            AND greatest(voted.markets_dearer, voted.markets_cheaper) = 1
+            AND voted.markets_alike > voted.markets_standing
         ) AS is_outvoted,
         CASE
             WHEN voted.markets_compared < max(voted.markets_compared) OVER of_sweep
@@ -303,7 +322,7 @@ sides AS (
         side.offer_key,
         list(DISTINCT side.market ORDER BY side.market) FILTER (WHERE side.is_alike) AS alike,
         list_sort(
-            list_append(list(DISTINCT side.market) FILTER (WHERE NOT side.is_apart), any_value(side.reference_market))
+            list_append(list(DISTINCT side.market) FILTER (WHERE side.is_standing), any_value(side.reference_market))
         ) AS standing
     FROM (
         SELECT
@@ -314,10 +333,9 @@ sides AS (
             pair.market,
             pair.currency,
             pair.currency_basis,
-            pair.is_apart,
-            pair.currency_basis = 'reference_rate'
+            pair.is_standing,
+            (pair.currency_basis = 'same' OR pair.is_beyond)
             AND pair.is_apart
-            AND pair.is_beyond
             AND sign(pair.gap) = sign(measured.gap)
             AND abs((100 + pair.gap_pct) / (100 + measured.gap_pct) - 1) <= measured.agreed_pct / 100 AS is_alike
         FROM measured
@@ -539,7 +557,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    11 AS rule_version,
+    12 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,

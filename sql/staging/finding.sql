@@ -1,10 +1,49 @@
 -- One row per finding of tonight about a stay that lies ahead.
+-- A rate is the market's: if fewer than a third of its properties are at a late rate, their prices deviate for another
+-- reason, and rates explain it by chance. A late rate that was found before stays while a sixth of them show it.
 -- flag_id: Id of the flag, the same every night: the rule and the subject_key in hex; argument of `nightaudit explain`.
+WITH late AS (
+    SELECT
+        found.market,
+        found.fx.from_currency AS base_currency,
+        found.fx.to_currency AS currency,
+        count(DISTINCT found.property_id) AS properties
+    FROM night.found AS found
+    WHERE found.rule = 'fx_markup' AND found.evidence[1].role = 'market'
+    GROUP BY found.market, base_currency, found.fx.to_currency -- noqa: RF02
+),
+
+few AS (
+    SELECT
+        late.market,
+        late.base_currency,
+        late.currency
+    FROM late
+    INNER JOIN mart.market_on_sale AS sale ON sale.market = late.market
+    LEFT JOIN state.flag_open AS before
+        ON
+            before.rule = 'fx_markup'
+            AND before.evidence[1].role = 'market'
+            AND before.market = late.market
+            AND before.fx.from_currency = late.base_currency
+            AND before.fx.to_currency = late.currency
+    GROUP BY late.market, late.base_currency, late.currency
+    HAVING
+        CASE WHEN count(before.flag_id) > 0 THEN 6 ELSE 3 END * any_value(late.properties) < any_value(sale.properties)
+)
+
 SELECT
     mart.flag_id(found.rule, found.subject_key) AS flag_id,
     found.*
 FROM night.found AS found
 CROSS JOIN night.sweep AS sweep
+ANTI JOIN few
+    ON
+        found.rule = 'fx_markup'
+        AND found.evidence[1].role = 'market'
+        AND few.market = found.market
+        AND few.base_currency = found.fx.from_currency
+        AND few.currency = found.fx.to_currency
 WHERE found.check_in IS NULL OR found.check_in > sweep.snapshot_date
 -- If a rule finds a key twice, it is one flag: the larger finding.
 QUALIFY

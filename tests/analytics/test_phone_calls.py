@@ -7,14 +7,10 @@ and one with a hundred times the offers.
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import json
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -22,18 +18,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from confounders import NO_OFFER, RISE, dearer
-from planted_world import OPENED, load_rates, rows
-from sandbox_settings import settings_asking
-from spoiler import Spoiler
+from nights_read import read_nights, supplied
+from planted_world import load_rates, rows
 
-from pipeline.lake import Lake
-from pipeline.night import steps
-from pipeline.night.night import Night
-from pipeline.publish import publish
 from pipeline.replay.explain import explain
-from pipeline.report import write_reports
-from pipeline.sandbox.server.launch import SandboxProcess
-from pipeline.sweep import normalisers
 
 pytestmark = pytest.mark.slow
 
@@ -51,9 +39,6 @@ parties = ["2"]
 currencies = ["EUR"]
 currency_by_market = {{ GB = ["EUR", "GBP"], SE = ["SEK"], US = ["USD"] }}
 operations = ["multi"]
-"""
-WAITING = """
-    SELECT rule, scope, market, property_id FROM report.finding_case WHERE status IN ('new', 'open')
 """
 
 
@@ -96,42 +81,25 @@ def numbered(room_stays, number):
 def nights(tmp_path_factory):
     """The open cases and what the digest says, night by night, and the supplier."""
     home = tmp_path_factory.mktemp("calls")
-    with (
-        SandboxProcess(seed=7, properties=400, plant_share=0.0, missing_share=0.0) as sandbox,
-        Spoiler(sandbox.base_url) as between,
-        mock.patch.object(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers)),
-    ):
-        ids = sandbox.control("properties")["property_ids"][:16]
+    with supplied(home, seed=7) as made:
+        ids = made.sandbox.control("properties")["property_ids"][:16]
         supplier = Supplier(ids)
-        between.spoil = supplier.spoil
-        spec = home / "spec.toml"
-        settings = settings_asking(
-            sandbox,
-            base_url=between.base_url,
-            requests_per_second=5000,
-            workers=1,
-            lake=str(home / "lake"),
-            spec=spec,
-        )
-        lake = Lake(settings.lake)
-        load_rates(lake, home / "rates.csv", sandbox.control("rates")["rates"], NIGHTS)
-        waiting, reported = [], []
-        for number in NIGHTS:
-            at = datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=number, hours=2)
+        made.between.spoil = supplier.spoil
+        load_rates(made.lake, home / "rates.csv", made.sandbox.control("rates")["rates"], NIGHTS)
+
+        def spec_of(number):
             supplier.night = number
-            sandbox.control("night", {"night": number, "today": at.date().isoformat()})
             markets = ["DE", "FR", "GB", "SE", "US", *(["NO"] if number >= JOINS else [])]
-            spec.write_text(SPEC.format(ids=ids, markets=json.dumps(markets)))
-            manifest = steps.start(settings, lake, at)
-            asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
-            publish(lake, manifest.sweep_id, at, analysis=settings.analysis)
-            if number < SILENT:
+            return SPEC.format(ids=ids, markets=json.dumps(markets))
+
+        waiting, reported = [], []
+        for night in read_nights(made, NIGHTS, spec_of):
+            if night.number < SILENT:
                 on_sale = f"SELECT DISTINCT market FROM mart.offer_latest WHERE property_id = {supplier.quiet}"  # noqa: S608 - our own id
-                supplier.sold = {market for (market,) in rows(lake, on_sale)}
-            waiting.append(set(rows(lake, WAITING)))
-            (page,) = write_reports(lake, ["digest"])
-            reported.append(json.loads(page.file.with_name("digest.json").read_text()))
-    return waiting, reported, supplier, lake
+                supplier.sold = {market for (market,) in rows(made.lake, on_sale)}
+            waiting.append(night.waiting)
+            reported.append(night.digest)
+    return waiting, reported, supplier, made.lake
 
 
 def test_each_night_the_cases_that_wait_are_those_that_there_are_and_no_other(nights):

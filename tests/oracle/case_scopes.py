@@ -143,6 +143,9 @@ def _apart(found: Wider, night: Night) -> Outliers:
     flags: dict[tuple[str, str], list[Row]] = {}
     for flag in night.open:
         key = (flag["rule"], flag["market"])
+        if flag.get("is_lagging"):
+            # A late rate is the supplier's, whichever property shows it.
+            continue
         if flag["rule"] == "fx_markup" or (key in found.scopes and found.scopes[key]["ended_at"] is None):
             flags.setdefault(key, []).append(flag)
     apart = {}

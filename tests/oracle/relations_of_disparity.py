@@ -3,10 +3,10 @@
 A gap counts above a percent, and at a reference rate only beyond every rate of 31 days; where other markets were
 answered in its currency, of eight, and only if the price deviates from these too. Offers in one currency speak before
 converted ones. Where most markets deviate alike, it is the reference market that does: of lists and details of one
-sweep, those with more markets say so. Where one was compared and another could still be heard, nothing is said. A
-converted disparity is as severe as its distance from the closest rate of eight days; where all markets in a currency
-are beyond every rate of 31 days, as its distance from the middle one of these, if that is less. With rates of one day
-only, what a rate allows counts twice.
+sweep, those with more markets say so; and converted prices do, where a single market shares its currency. Where one was
+compared and another could still be heard, nothing is said. A converted disparity is as severe as its distance from the
+closest rate of eight days; where all markets in a currency are beyond every rate of 31 days, as its distance from the
+middle one of these, if that is less. With rates of one day only, what a rate allows counts twice.
 """
 
 from __future__ import annotations
@@ -74,7 +74,33 @@ def _vote(pairs: list[Row], rates: Rates) -> tuple[int, bool]:
     by_side = [[row for row in apart if _is_dearer(row) is side] for side in (True, False)]
     agreed = max(_agreed(rows) for rows in by_side)
     most = max(len({row["market"] for row in rows}) for rows in by_side)
-    return compared, (agreed >= 2 and 2 * agreed > compared) or (compared >= 2 and most == compared)
+    is_outvoted = (agreed >= 2 and 2 * agreed > compared) or (compared >= 2 and most == compared)
+    return compared, is_outvoted or (compared == most == 1 and _is_confirmed(apart[0], pairs, best, rates))
+
+
+def _is_confirmed(row: Row, pairs: list[Row], best: list[Row], rates: Rates) -> bool:
+    """Whether more converted prices deviate as the only one in the reference market's currency than do not."""
+    others = [each for each in pairs if each not in best]
+    alike = [
+        each
+        for each in others
+        if _is_apart(each, pairs, rates) and _is_beyond(each, 31, rates) and _is_alike(each, row)
+    ]
+    return len(_markets(alike, bool)) > len(_markets(others, lambda each: _is_standing(each, rates)))
+
+
+def _is_alike(row: Row, other: Row) -> bool:
+    """Whether two prices, one of them converted, deviate from the reference market by about the same share."""
+    share = (100 + row["gap_pct"]) / (100 + other["gap_pct"])
+    return _is_dearer(row) is _is_dearer(other) and abs(share - 1) <= (DISPARITY_PCT + ALLOWED_PCT) / 100
+
+
+def _is_standing(row: Row, rates: Rates) -> bool:
+    """Whether a price agrees with the reference market's: one that only a rate of the month explains does not."""
+    if row["verdict"] == "meet":
+        return True
+    allowed = 0 if row["currency_basis"] == "same" else _allowed_pct(row, rates)
+    return abs(_unexplained(row, 8, rates)) <= allowed + DISPARITY_PCT
 
 
 def _best(pairs: list[Row]) -> list[Row]:
@@ -146,12 +172,9 @@ def _is_split(row: Row, pairs: list[Row], apart: list[Row], rates: Rates) -> boo
     alike = [
         each
         for each in apart
-        if each["currency_basis"] == row["currency_basis"] == "reference_rate"
-        and _is_beyond(each, 31, rates)
-        and _is_dearer(each) is _is_dearer(row)
-        and abs((100 + each["gap_pct"]) / (100 + row["gap_pct"]) - 1) <= (DISPARITY_PCT + ALLOWED_PCT) / 100
+        if row["currency_basis"] == "reference_rate" and _is_beyond(each, 31, rates) and _is_alike(each, row)
     ]
-    standing = {each["market"] for each in pairs if each not in apart}
+    standing = {each["market"] for each in pairs if _is_standing(each, rates)}
     return (
         len({each["market"] for each in alike}) > len(standing)
         and len({each["currency"] for each in alike}) > 1
@@ -207,10 +230,13 @@ def _is_apart(row: Row, pairs: list[Row], rates: Rates) -> bool:
 def _is_beyond(row: Row, days: int, rates: Rates) -> bool:
     if row["currency_basis"] == "same":
         return True
+    return abs(_unexplained(row, days, rates)) > _allowed_pct(row, rates)
+
+
+def _allowed_pct(row: Row, rates: Rates) -> float:
     # One day's rate does not tell how far rates move.
     is_new = rates.is_of_one_day((row["currency"], row["reference_currency"]), _day(row))
-    allowed = ALLOWED_PCT + (float(REFERENCE_RATE_PCT) if is_new else 0)
-    return abs(_unexplained(row, days, rates)) > allowed
+    return ALLOWED_PCT + (float(REFERENCE_RATE_PCT) if is_new else 0)
 
 
 def _unexplained(row: Row, days: int, rates: Rates) -> float:
