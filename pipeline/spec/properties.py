@@ -1,6 +1,7 @@
 """From a spec's source of properties to the ids themselves."""
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -18,6 +19,7 @@ MOST_PROPERTIES = 5_000_000
 MOST_FILE_BYTES = 250_000_000
 
 _DELIMITERS = ",;\t"
+_NUMBER = re.compile(r"[-+]?[0-9][0-9.,_]{0,30}")
 
 
 def resolve_properties(
@@ -116,7 +118,7 @@ def _id_texts(path: Path, rows: list[tuple[int, str]]) -> Iterator[tuple[int, st
     names, delimiter = header
     if COLUMN not in names:
         raise SpecError(
-            f"{path}:{rows[0][0]}: no column {COLUMN}; the header names {shortened(', '.join(names), 300)}.",
+            f"{path}:{rows[0][0]}: the header names {len(names)} columns, but no {COLUMN}.",
             hint=f"Name the column of ids {COLUMN}, or write one id per line without a header.",
         )
     at = names.index(COLUMN)
@@ -140,7 +142,9 @@ def _checked(path: Path, texts: Iterable[tuple[int, str]]) -> list[int]:
         # isdecimal alone lets digits of other scripts through.
         value = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
         if not _is_property_id(value):
-            problems.append(f"{path}:{number}: {quoted(text)} is not a property id (1 to {MAX_PROPERTY_ID})")
+            # A spec may name any file, such as one with a secret: only what looks like a number is repeated.
+            named = quoted(text) if _NUMBER.fullmatch(text) else "this"
+            problems.append(f"{path}:{number}: {named} is not a property id (1 to {MAX_PROPERTY_ID})")
         elif value in row_of:
             problems.append(f"{path}:{number}: {value} is given twice, first in row {row_of[value]}")
         else:

@@ -51,15 +51,15 @@ def test_what_is_not_an_id_is_reported_with_its_row(tmp_path, wrong):
 
 def test_all_wrong_rows_are_reported_and_many_summed_up(tmp_path):
     reported = refused(tmp_path, "1\nx\n1\n" + "y\n" * 20)
-    assert "ids.txt:2: 'x' is not a property id" in reported
+    assert "ids.txt:2: this is not a property id" in reported
     assert "ids.txt:3: 1 is given twice, first in row 1" in reported
     assert "and 12 more" in reported
 
 
 def test_rows_of_a_csv_file_are_reported_as_the_file_counts_them(tmp_path):
     reported = refused(tmp_path, 'name,property_id\n"a\nb",7\nc\n')
-    assert "ids.txt:2: ''" in reported
-    assert "ids.txt:4: ''" in reported
+    assert "ids.txt:2: this" in reported
+    assert "ids.txt:4: this" in reported
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n\n", "property_id\n", "a,property_id\n"])
@@ -68,7 +68,7 @@ def test_a_file_without_ids_is_reported(tmp_path, text):
 
 
 def test_a_csv_file_without_the_column_is_reported(tmp_path):
-    assert "no column property_id; the header names id, name" in refused(tmp_path, "id,name\n1,a\n")
+    assert "the header names 2 columns, but no property_id" in refused(tmp_path, "id,name\n1,a\n")
 
 
 def test_a_file_that_cannot_be_read_is_reported(tmp_path):
@@ -130,3 +130,8 @@ def test_the_sandbox_gives_as_many_as_are_asked_for(tmp_path):
         resolve_properties(Properties(sandbox=6), tmp_path, resolve_sandbox=resolve)
     with pytest.raises(SpecError, match="supplier's address is set"):
         resolve_properties(Properties(sandbox=2), tmp_path)
+
+
+def test_a_file_that_holds_a_secret_is_refused_without_its_text(tmp_path):
+    for text in ("NIGHTAUDIT_CLIENT_SECRET=hunter2", "id,hunter2,key", "1\nhunter2", "property_id,a\nhunter2,1"):
+        assert "hunter2" not in refused(tmp_path, text)
