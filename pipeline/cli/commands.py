@@ -1,5 +1,6 @@
 """All commands. The pipeline does the work; `views` makes what they print."""
 
+import os
 import re
 from datetime import date
 from pathlib import Path
@@ -65,6 +66,15 @@ def _on_this_machine(path: Path | None) -> Path | None:
     return path
 
 
+def _outside_lakes(path: Path | None) -> Path | None:
+    """Refuse a file in a lake: it would be replaced, and raw answers cannot be restored."""
+    if _on_this_machine(path) is not None and "\0" not in str(path):
+        real = Path(os.path.realpath(str(path)))
+        if any((folder / "lake.json").is_file() for folder in real.parents):
+            raise typer.BadParameter("it must not be in a lake, whose files it could replace")
+    return path
+
+
 def _lake_address(text: str) -> str:
     try:
         return lake_address(text)
@@ -79,7 +89,7 @@ Output = Annotated[
         "-o",
         help="File to write to. Default: standard output.",
         show_default=False,
-        callback=_on_this_machine,
+        callback=_outside_lakes,
     ),
 ]
 Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Output format.")]

@@ -433,6 +433,17 @@ def test_an_address_is_not_written_to_as_if_it_were_a_folder(user, run_here, wor
     assert not list(user.home.rglob("s3*"))
 
 
+@pytest.mark.parametrize("words", [["query", "SELECT 1", "--format", "csv"], ["metrics"]])
+@pytest.mark.parametrize("place", ["lake.json", "published/nightaudit.duckdb", "raw/of/a/sweep.parquet"])
+def test_no_output_replaces_a_file_of_a_lake(run_here, night, words, place):
+    target = night[0].lake / place
+    before = target.read_bytes() if target.exists() else None
+    done = run_here(*words, "--output", str(target))
+    assert done.returncode == 2
+    assert "must not be in a lake" in " ".join(done.stderr.replace("│", "").split())
+    assert (target.read_bytes() if target.exists() else None) == before
+
+
 @pytest.mark.parametrize("folder", ["file", "file/in-it"])
 def test_a_folder_that_cannot_be_pulled_into_is_a_message(user, run_here, night, folder):
     (user.home / "file").write_text("a file, no folder")
