@@ -25,11 +25,13 @@ WITH equal AS (
         CASE
             WHEN pair.currency_basis = 'same' THEN pair.verdict = 'meet'
             ELSE
-                pair.total::DOUBLE
-                BETWEEN pair.reference_total::DOUBLE * exchange.lowest_rate
-                * (1 - (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
-                AND pair.reference_total::DOUBLE * exchange.highest_rate
-                * (1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
+                mart.fits_rates(
+                    pair.total,
+                    pair.reference_total,
+                    exchange.lowest_rate,
+                    exchange.highest_rate,
+                    analysis.tolerance_pct + analysis.reference_rate_pct
+                )
         END AS is_met,
         CASE
             WHEN pair.currency_basis = 'same' THEN fee_gap -- noqa: RF02
@@ -82,11 +84,13 @@ voted AS (
             WHERE
             pair.verdict <> 'meet'
             AND coalesce(
-                pair.total::DOUBLE
-                NOT BETWEEN pair.reference_total::DOUBLE * exchange.lowest_month_rate
-                * (1 - (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
-                AND pair.reference_total::DOUBLE * exchange.highest_month_rate
-                * (1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100),
+                NOT mart.fits_rates(
+                    pair.total,
+                    pair.reference_total,
+                    exchange.lowest_month_rate,
+                    exchange.highest_month_rate,
+                    analysis.tolerance_pct + analysis.reference_rate_pct
+                ),
                 TRUE
             )
         ) AS markets_apart

@@ -306,33 +306,6 @@ best_of AS (
     GROUP BY of_offer.case_id
 ),
 
--- Mark-ups that are prices at a rate of the last 31 days.
-lagging AS (
-    SELECT
-        flag.flag_id,
-        flag.first_flagged_at
-    FROM report.flag_history AS flag
-    CROSS JOIN ref.analysis AS analysis
-    LEFT JOIN mart.cross_rate AS moved
-        ON
-            moved.sweep_id = flag.evidence[1].sweep_id
-            AND moved.from_currency = flag.fx.from_currency
-            AND moved.to_currency = flag.fx.to_currency
-    WHERE
-        flag.rule = 'fx_markup'
-        AND (
-            -- Against the reference market, only what such a rate explains is a mark-up.
-            flag.evidence[1].role = 'market'
-            OR mart.is_rate_of_month(
-                flag.size_pct,
-                moved.rate,
-                moved.lowest_month_rate,
-                moved.highest_month_rate,
-                analysis.tolerance_pct
-            )
-        )
-),
-
 sized AS (
     SELECT
         said.case_id,
@@ -349,12 +322,12 @@ sized AS (
             'market_disparity', 'all_in_gap', 'fx_markup', 'penalty_amount_off_formula', 'total_above_reference'
         )
         OR min(said.size_pct) < 0 AS has_direction,
-        count(lagging.flag_id) > 0 AS is_lagging
+        count(late.flag_id) > 0 AS is_lagging
     FROM said
-    LEFT JOIN lagging
+    LEFT JOIN report.late_markup AS late
         ON
-            lagging.flag_id = said.flag_id
-            AND lagging.first_flagged_at = said.first_flagged_at
+            late.flag_id = said.flag_id
+            AND late.first_flagged_at = said.first_flagged_at
     GROUP BY said.case_id
 ),
 

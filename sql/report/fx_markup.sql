@@ -47,11 +47,13 @@ beside AS NOT MATERIALIZED (
         AND abs(pair.gap_pct) > analysis.disparity_pct
         AND (
             pair.currency_basis = 'same'
-            OR pair.total::DOUBLE NOT BETWEEN
-            pair.reference_total::DOUBLE * moved.lowest_month_rate
-            * (1 - (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
-            AND pair.reference_total::DOUBLE * moved.highest_month_rate
-            * (1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
+            OR NOT mart.fits_rates(
+                pair.total,
+                pair.reference_total,
+                moved.lowest_month_rate,
+                moved.highest_month_rate,
+                analysis.tolerance_pct + analysis.reference_rate_pct
+            )
         )
 ),
 
@@ -68,9 +70,13 @@ compared AS NOT MATERIALIZED (
         AND abs(pair.gap_pct) > analysis.disparity_pct
         AND abs(lasting_pct) > allowed_pct
         AND beside.side IS NULL
-        AND pair.total::DOUBLE
-        BETWEEN pair.reference_total::DOUBLE * moved.lowest_month_rate * (1 - allowed_pct / 100)
-        AND pair.reference_total::DOUBLE * moved.highest_month_rate * (1 + allowed_pct / 100) AS is_off
+        AND mart.fits_rates(
+            pair.total,
+            pair.reference_total,
+            moved.lowest_month_rate,
+            moved.highest_month_rate,
+            allowed_pct
+        ) AS is_off
     FROM mart.market_parity AS pair
     INNER JOIN mart.cross_rate AS moved
         ON

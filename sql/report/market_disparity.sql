@@ -55,9 +55,13 @@ pair AS (
                 / (parity.reference_total::DOUBLE * moved.lowest_rate)
         END AS unexplained_pct,
         coalesce(
-            parity.total::DOUBLE
-            NOT BETWEEN parity.reference_total::DOUBLE * moved.lowest_month_rate * (1 - allowed_pct / 100)
-            AND parity.reference_total::DOUBLE * moved.highest_month_rate * (1 + allowed_pct / 100),
+            NOT mart.fits_rates(
+                parity.total,
+                parity.reference_total,
+                moved.lowest_month_rate,
+                moved.highest_month_rate,
+                allowed_pct
+            ),
             TRUE
         ) AS is_beyond,
         min(parity.market) OVER in_currency < max(parity.market) OVER in_currency AS has_others,

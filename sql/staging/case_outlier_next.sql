@@ -5,30 +5,7 @@
 -- A mark-up is always a case of its market. By the currency that a property is priced in, the same one is above or
 -- below the reference rate: only its size counts. One that a rate of the last 31 days explains is the supplier's rate:
 -- it differs from the others by the currency that the property is priced in.
-WITH late AS (
-    SELECT flag.flag_id
-    FROM state.flag_open AS flag
-    CROSS JOIN ref.analysis AS analysis
-    LEFT JOIN mart.cross_rate AS moved
-        ON
-            moved.sweep_id = flag.evidence[1].sweep_id
-            AND moved.from_currency = flag.fx.from_currency
-            AND moved.to_currency = flag.fx.to_currency
-    WHERE
-        flag.rule = 'fx_markup'
-        AND (
-            flag.evidence[1].role = 'market'
-            OR mart.is_rate_of_month(
-                flag.size_pct,
-                moved.rate,
-                moved.lowest_month_rate,
-                moved.highest_month_rate,
-                analysis.tolerance_pct
-            )
-        )
-),
-
-in_property AS (
+WITH in_property AS (
     SELECT
         flag.rule,
         flag.market,
@@ -38,7 +15,10 @@ in_property AS (
         bool_or(flag.fx IS NOT NULL AND flag.rule <> 'fx_markup') AS is_converted,
         median(CASE WHEN flag.rule = 'fx_markup' THEN abs(flag.size_pct) ELSE flag.size_pct END) AS compared_pct
     FROM state.flag_open AS flag
-    ANTI JOIN late ON late.flag_id = flag.flag_id
+    ANTI JOIN report.late_markup AS late
+        ON
+            late.flag_id = flag.flag_id
+            AND late.first_flagged_at = flag.first_flagged_at
     WHERE
         flag.size_pct IS NOT NULL
         AND (
