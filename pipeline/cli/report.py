@@ -7,6 +7,7 @@ from rich.text import Text
 from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
+from pipeline.lake.published_paths import refuse_damaged_reads
 from pipeline.report import REPORTS, Scope, reports_page, write_dictionary, write_reports
 from pipeline.settings import read_settings
 
@@ -17,6 +18,8 @@ def write(names: Sequence[str], scope: Scope) -> None:
     if unknown:
         raise InputError(f"There is no report {unknown[0]!r}.", hint=f"Available reports: {', '.join(REPORTS)}")
     lake = Lake(read_settings().lake)
+    # The night's own step needs no check: it reports what `publish` has just checked or written.
+    refuse_damaged_reads(lake.published_file)
     console = Terminal()
     for written in write_reports(lake, names or REPORTS, scope):
         console.print(Text.assemble((written.name, "bold"), ": ", written.title), soft_wrap=True)

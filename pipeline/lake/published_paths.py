@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 import duckdb
 
 from pipeline.domain.errors import CorruptObject, LakeError
+from pipeline.lake.checksums import lake_of, refuse_damaged
 from pipeline.lake.database import quoted
 
 PUBLISHED = "published/nightaudit.duckdb"
@@ -25,6 +26,17 @@ def paths_read_by(file: Path) -> set[str]:
             hint="Rebuild it: nightaudit publish",
         )
     return {path.removeprefix(root) for path in paths}
+
+
+def refuse_damaged_reads(file: Path) -> None:
+    """Raise CorruptObject if a published file, or a file of its lake that it reads, is not what was written.
+
+    DuckDB reads a changed value as any other, so what hands numbers on asks here first.
+    """
+    if (lake := lake_of(file)) is None or not file.is_file():
+        return
+    refuse_damaged(lake, [file])
+    refuse_damaged(lake, (place for path in sorted(paths_read_by(file)) for place in sorted(lake.glob(path))))
 
 
 def places_read_by(file: Path) -> set[str]:

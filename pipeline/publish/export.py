@@ -16,6 +16,7 @@ from pipeline.domain.errors import CorruptObject, InputError, LakeFull, first_li
 from pipeline.lake import beside, sync
 from pipeline.lake.database import damaged, has_moved, open_published, quoted
 from pipeline.lake.files import remove_left_over
+from pipeline.lake.published_paths import refuse_damaged_reads
 from pipeline.process.regular_file import unusable_name
 from pipeline.publish.catalogue import describe
 from pipeline.publish.last_published import is_readable
@@ -51,8 +52,8 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
     """Write the relations of a published file to a new file, and return them.
 
     A relation without a property, market or night keeps all its rows, summaries among them; `ref.export` says which.
-    Raises InputError if the target exists, nothing is published or nothing is selected; an existing file is never
-    touched.
+    Raises InputError if the target exists, nothing is published or nothing is selected, and CorruptObject if a file
+    differs from its checksum; an existing file is never touched.
     """
     if why := unusable_name(target):
         raise InputError(
@@ -71,6 +72,7 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
     spill = built.with_suffix(".spill")
     try:
         with open_published(published) as session:
+            refuse_damaged_reads(published)
             session.execute(f"SET memory_limit = '{_MEMORY}'")
             session.execute(f"SET temp_directory = {quoted(str(spill))}")
             session.execute("SET preserve_insertion_order = false")

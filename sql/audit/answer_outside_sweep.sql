@@ -1,4 +1,5 @@
--- One row per search that was sent before its sweep began or after it ended: a stale answer.
+-- One row per search that was sent more than five minutes before its sweep began or after it ended: a stale answer.
+-- A clock that is set right during a sweep moves by less, and its answers are no less true.
 SELECT
     search.market,
     NULL::BIGINT AS property_id,
@@ -8,4 +9,6 @@ SELECT
         AS reason
 FROM sweep_files.search AS search
 CROSS JOIN audit.sweep AS sweep
-WHERE search.started_at < sweep.started_at OR search.ended_at > sweep.finished_at
+WHERE
+    search.started_at < sweep.started_at - INTERVAL 5 MINUTES
+    OR search.ended_at > sweep.finished_at + INTERVAL 5 MINUTES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 from decimal import Decimal
 
 import polars as pl
@@ -22,7 +23,7 @@ from pipeline.night.verify import verify
 pytestmark = pytest.mark.slow
 
 # A search to break each group of rules in, so that their effects can be distinguished; XX is no market.
-SEARCH = tuple(number * 256 + 1 for number in range(5))
+SEARCH = tuple(number * 256 + 1 for number in range(7))
 NEGATIVE = (
     *("pre_promo_total", "floor", "included_charges", "excluded_charges", "resort_fee", "child_resort_fee"),
     *("city_taxes", "hotel_service_fee"),
@@ -76,8 +77,11 @@ def night():
             row | {"check_in": started_at(0).date()} if row["search_id"] == SEARCH[3] else row for row in rows[table]
         ]
     take("stay_not_ahead", 3, *all_of(3))
-    change(rows, "search", {"started_at": started_at(-1)}, search_id=SEARCH[4])
+    change(rows, "search", {"started_at": started_at(0) - timedelta(minutes=6)}, search_id=SEARCH[4])
     take("answer_outside_sweep", 4, *all_of(4))
+    # The clock was set right within the sweep, which takes an hour: these answers are its own.
+    change(rows, "search", {"started_at": started_at(0) - timedelta(minutes=4)}, search_id=SEARCH[5])
+    change(rows, "search", {"ended_at": started_at(0) + timedelta(minutes=64)}, search_id=SEARCH[6])
     taken["market_unknown"] = {(r["search_id"], r["offer_no"]) for r in rows["offer"] if r["market"] == "XX"}
     for table, offer_no in (("penalty", 9_000), ("promotion", 9_001)):
         last = rows[table][-1]

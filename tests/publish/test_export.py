@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from pipeline.cli.commands import app
 from pipeline.domain.errors import CorruptObject, InputError, LakeFull, NightauditError
 from pipeline.lake import Lake
+from pipeline.lake.checksums import record_as_they_are
 from pipeline.lake.database import open_published
 from pipeline.lake.published_paths import paths_read_by, read_from_here
 from pipeline.publish import publish
@@ -207,11 +208,18 @@ def test_what_cannot_be_exported_is_refused_and_a_file_that_is_there_stays(lake,
     assert [place.name for place in tmp_path.iterdir()] == ["there.duckdb"]
 
 
+def copied(lake, folder):
+    """Return a copy of a lake whose published file reads the copy's files."""
+    shutil.copytree(lake.root, folder)
+    copy = Lake(str(folder))
+    read_from_here(copy.published_file, copy.root)
+    record_as_they_are(copy.root, [copy.published_file])
+    return copy
+
+
 @pytest.mark.parametrize("harm", ["cut", "gone"])
 def test_a_damaged_file_of_the_lake_is_reported_as_such_and_not_as_a_full_disk(lake, tmp_path, harm):
-    shutil.copytree(lake.root, tmp_path / "lake")
-    copy = Lake(str(tmp_path / "lake"))
-    read_from_here(copy.published_file, copy.root)
+    copy = copied(lake, tmp_path / "lake")
     read = (place for path in paths_read_by(copy.published_file) for place in copy.root.glob(path))
     place = next(place for place in read if place.name.startswith("cell-"))
     if harm == "gone":
@@ -222,6 +230,28 @@ def test_a_damaged_file_of_the_lake_is_reported_as_such_and_not_as_a_full_disk(l
         export(copy.published_file, tmp_path / "all.duckdb", Selection())
     assert "nightaudit verify --deep" in refused.value.hint
     assert [place.name for place in tmp_path.iterdir()] == ["lake"]
+
+
+@pytest.mark.parametrize("kind", ["cell-", "offer_closed-", "offer/"])
+def test_one_changed_bit_in_a_file_that_it_reads_is_refused_by_export_and_by_report(lake, tmp_path, monkeypatch, kind):
+    copy = copied(lake, tmp_path / "lake")
+    read = (place for path in sorted(paths_read_by(copy.published_file)) for place in sorted(copy.root.glob(path)))
+    place = next(place for place in read if kind in place.as_posix())
+    record_as_they_are(copy.root, [place])
+    # Of the first page: no reader of Parquet notices.
+    data = bytearray(place.read_bytes())
+    data[len(data) // 4] ^= 1
+    place.write_bytes(data)
+    with pytest.raises(CorruptObject, match="its checksum is not the recorded one") as refused:
+        export(copy.published_file, tmp_path / "all.duckdb", Selection())
+    assert place.name in refused.value.message
+    assert "nightaudit verify --deep" in refused.value.hint
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(copy.root))
+    reported = CliRunner().invoke(app, ["report"])
+    assert isinstance(reported.exception, CorruptObject)
+    assert place.name in reported.exception.message
+    assert [place.name for place in tmp_path.iterdir()] == ["lake"]
+    assert not (copy.root / "reports").exists()
 
 
 @pytest.mark.parametrize("error", [duckdb.IOException, duckdb.TransactionException])
