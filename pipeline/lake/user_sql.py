@@ -146,9 +146,19 @@ def parsed(session: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
         raise InputError("The query is nested too deeply.", hint="Split it into several queries.") from None
     if tree.get("error_type") == "parser":
         raise InputError(f"{CANNOT_RUN}Parser Error: {tree['error_message']}", hint=_ONE_STATEMENT)
+    if tree.get("error", True) and _is_open_pivot(session, sql):
+        raise InputError(
+            "A PIVOT must name the values that become columns; to find them, DuckDB would first create a type.",
+            hint="Name them: PIVOT t ON market IN ('DE', 'GB') USING avg(total)",
+        )
     if tree.get("error", True) or len(tree["statements"]) != 1:
         raise InputError(_ONE_STATEMENT, hint=LIST_RELATIONS)
     return tree
+
+
+def _is_open_pivot(session: duckdb.DuckDBPyConnection, sql: str) -> bool:
+    """Whether a text is one statement that DuckDB runs as several; only a PIVOT without values is."""
+    return [each.type for each in session.extract_statements(sql)] == [duckdb.StatementType.MULTI]
 
 
 def reads_files(session: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> bool:

@@ -17,7 +17,7 @@ import pytest
 from pipeline.domain.errors import CorruptObject, InputError, QueryStopped
 from pipeline.lake.query_child import parts_of
 from pipeline.lake.user_query import Bounds, Condition, user_query
-from pipeline.lake.user_sql import functions_with_effects
+from pipeline.lake.user_sql import functions_with_effects, locked_session
 
 SECRET = "correct horse battery staple"
 FEW = Bounds(seconds=60, memory_mb=500)
@@ -289,6 +289,43 @@ def test_a_deep_text_costs_nothing_but_itself(file, tmp_path):
 def test_settings_of_the_session_are_out_of_reach(file):
     rows = ask(file, "SELECT name FROM duckdb_settings() WHERE value = 'false'")
     assert {("enable_external_access",), ("autoload_known_extensions",), ("autoinstall_known_extensions",)} < set(rows)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "SET enable_external_access = true", "SET memory_limit = '100GB'", "SET temp_directory = '/tmp'",
+        "SET TimeZone = 'Asia/Tokyo'", "SET threads = 64", "RESET memory_limit", "SET lock_configuration = false",
+        "SET allowed_directories = ['/']",
+    ],
+)  # fmt: skip
+def test_the_session_itself_refuses_other_settings(file, tmp_path, change):
+    """Should a text get past the parser, nothing of the session can be loosened."""
+    with locked_session(file, tmp_path, 500) as session:
+        before = session.execute("FROM duckdb_settings() ORDER BY name").fetchall()
+        with pytest.raises(duckdb.Error):
+            session.execute(change)
+        assert session.execute("FROM duckdb_settings() ORDER BY name").fetchall() == before
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("PIVOT (SELECT total % 2 AS odd, total FROM lake.offer) ON odd IN (0, 1) USING sum(total)", [(20, 25)]),
+        ("FROM (SELECT total % 2 AS odd, total FROM lake.offer) PIVOT (sum(total) FOR odd IN (0, 1))", [(20, 25)]),
+    ],
+)
+def test_a_pivot_of_named_values_is_answered(file, sql, rows):
+    assert ask(file, sql) == rows
+
+
+@pytest.mark.parametrize(
+    "sql", ["PIVOT lake.offer ON total USING sum(total)", "WITH p AS (PIVOT lake.offer ON total USING count(*)) FROM p"]
+)
+def test_a_pivot_without_values_is_refused_with_the_way_out(file, sql):
+    with pytest.raises(InputError, match="A PIVOT must name the values") as refused:
+        ask(file, sql)
+    assert "PIVOT t ON market IN ('DE', 'GB')" in refused.value.hint
 
 
 _DOUBLED = "a{0} AS NOT MATERIALIZED (SELECT p.x FROM a{1} AS p, a{1} AS q)"
