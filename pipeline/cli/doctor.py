@@ -25,6 +25,7 @@ from pipeline.domain.servers import place_of_store
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
 from pipeline.lake.database import has_moved
+from pipeline.night.latest import refuse_earlier
 from pipeline.night.read_spec import demo_spec, read_spec_of
 from pipeline.night.supplier import open_client
 from pipeline.night.verify import verify
@@ -140,6 +141,7 @@ def _lake(settings: Settings) -> str:
         raise NightauditError(
             f"{lake.root} has only {free / 1e9:.1f} GB free.", hint="See how much a night needs: nightaudit plan"
         )
+    refuse_earlier(lake, settings.clock())
     return f"{lake.root}, {free / 1e9:.0f} GB free, {len(lake.sweep_ids())} sweeps"
 
 

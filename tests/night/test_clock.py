@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from pipeline.cli.doctor import _lake
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
@@ -131,6 +132,9 @@ def test_the_real_time_is_refused_if_the_lake_has_a_later_night(tmp_path):
     today = settings_at(tmp_path, None)
     with pytest.raises(InputError, match="sweep of 2199-01-01 00:00:00 UTC"):
         steps.start(today, lake, today.clock())
+    # Every night from now on would be refused, so the doctor must not call this lake well.
+    with pytest.raises(InputError, match="sweep of 2199-01-01 00:00:00 UTC"):
+        _lake(today)
 
 
 def test_neither_collecting_nor_the_gate_goes_by_an_earlier_clock(tmp_path):
