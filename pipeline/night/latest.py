@@ -87,7 +87,7 @@ def refuse_earlier(lake: Lake, now: datetime, *, is_new: bool = False) -> None:
             kept="The lake is unchanged.",
             hint="Set NIGHTAUDIT_SANDBOX_CLOCK to a later instant, or name another lake (NIGHTAUDIT_LAKE)."
             if is_simulated
-            else "If this clock is wrong, correct it. If it is right, that sweep was made under a clock that was ahead: "
+            else "If this clock is wrong, correct it. If it is right, that sweep was made under one that was ahead: "
             "restore a back-up from before it, or use another lake (NIGHTAUDIT_LAKE) until that time.",
         )
 
