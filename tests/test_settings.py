@@ -117,11 +117,20 @@ def test_keys_in_the_address_of_a_lake_are_refused_and_not_repeated():
     elsewhere = ("https://AKIA1:hunter2@store/bucket", "postgresql://me:hunter2@host/lake")
     in_a_query = ("postgresql://host/lake?password=hunter2", "az://box/lake?sig=hunter2", "s3://bucket?secret=hunter2")
     of_a_file = ("//me:hunter2@host/lake", "file://me:hunter2@host/lake", "'//me:hunter2@host'")
-    for address in (*at_bucket, *mistyped, *quoted, *elsewhere, *in_a_query, *of_a_file):
+    alone = ("s3:AKIA1:hunter2@bucket", "AKIA1:hunter2@bucket/prefix", "lake=s3://AKIA1:hunter2@bucket")
+    for address in (*at_bucket, *mistyped, *quoted, *elsewhere, *in_a_query, *of_a_file, *alone):
         with pytest.raises(SettingsError) as caught:
             read_settings(lake=address)
         assert "AWS_ACCESS_KEY_ID" in str(caught.value)
         assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["lake", "/srv/a:b/lake", "./me@home/lake", "/srv/x@y:z", "lake=1/x", "file:///srv/lake"],
+)
+def test_a_folder_or_bucket_without_keys_is_taken_as_it_is(folder):
+    assert read_settings(lake=folder).lake == folder
 
 
 def test_a_password_in_the_address_of_a_cluster_is_refused_and_not_repeated():

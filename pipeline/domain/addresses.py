@@ -20,9 +20,10 @@ _ENCRYPTED = frozenset({"https", "rediss", "tls"})
 _CLEAR = frozenset({"http", "redis", "tcp"})
 
 # No bucket has a colon in its name. A key may have a slash, and the scheme may be wrong or missing: `s3a://`, `//`.
-# The address may be quoted, or carry its keys in a query.
+# The address may be quoted, follow the name of a setting, or carry its keys in a query.
 _KEYED = re.compile(
-    r"\W*(?:s3://[^/]*:|(?!file:)[a-z][a-z0-9+.-]+:/.*[@?])|\W*(?:file:)?//[^/]*:[^/]*@", re.IGNORECASE | re.DOTALL
+    r"(?:\W*\w+=)?\W*(?:s3://[^/]*:|(?!file:)[a-z][a-z0-9+.-]+:/.*[@?]|(?:file:)?//[^/]*:[^/]*@|[^/]*:[^/]*@)",
+    re.IGNORECASE | re.DOTALL,
 )
 
 

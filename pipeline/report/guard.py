@@ -5,12 +5,13 @@ So the Host, Origin and token of every request and WebSocket are checked, and no
 from another origin.
 """
 
+import re
 import secrets
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse
@@ -20,7 +21,7 @@ from starlette.websockets import WebSocketClose
 from pipeline.report.script import TABLES_SOURCE
 
 TOKEN_PARAMETER = "access_token"  # noqa: S105 - the name of a parameter
-_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_HOST = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]+)?", re.IGNORECASE)
 # Sec-Fetch-Site of a request caused by another origin's page; that of a link in a terminal is `none`.
 _FOREIGN = frozenset({"cross-site", "same-site"})
 _POLICY_VIOLATION = 1008
@@ -121,22 +122,11 @@ def _is_same(given: str, expected: str) -> bool:
 def _foreign(headers: Headers) -> str:
     """Return why the host or origin of a request is refused; empty if it is this machine's own."""
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
-    if len(hosts) != 1 or _host_of(hosts[0]) not in _HOSTS:
+    if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
         return "Refused: use a name of this machine."
     if any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
         return "Refused: the request came from another origin."
     return ""
-
-
-def _host_of(authority: str) -> str:
-    try:
-        parts = urlsplit(f"//{authority}")
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        return ""
-    if parts.username is not None or parts.path or parts.query or parts.fragment:
-        return ""
-    return f"[{host}]" if ":" in host else host
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, why: str) -> None:

@@ -24,7 +24,11 @@ from pipeline.report.serve import application, notebook_names
 
 NOTEBOOK = f"/notebooks/{notebook_names()[0]}/"
 FOREIGN_ORIGINS = ["https://attacker.example", "http://127.0.0.1:1", "http://localhost", "null", "file://"]
-FOREIGN_HOSTS = ["attacker.example", "attacker.example:{port}", "127.0.0.1.attacker.example", "127.0.0.1@attacker", ""]
+FOREIGN_HOSTS = [
+    "attacker.example", "attacker.example:{port}", "127.0.0.1.attacker.example", "127.0.0.1@attacker", "",
+    "[::1]attacker.example", "[::1]attacker.example:{port}", "127.0.0.1:{port}:1", "127.0.0.1:", "127.0.0.1:+{port}",
+    "localhost/attacker.example", "0.0.0.0:{port}", "127.0.0.1 attacker.example",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
