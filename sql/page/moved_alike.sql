@@ -5,11 +5,15 @@
 -- median_pct: Median over these properties of the median change of a property's totals, in percent.
 -- properties: Number of properties that moved in this direction; at least three, by a median of at least disparity_pct.
 -- markets: Number of markets with an offer seen tonight and before.
--- rate_pct: Change of the reference rate within eight days that explains the median, in percent; NULL: none does.
+-- rate_pct: Change of a reference rate within eight days that explains the median, in percent; NULL: none does.
+-- The supplier may follow rates late, so the move is that of a rate between any two days, not only until tonight. It
+-- converts from the euro, or, if most prices in euros moved too, from a currency in which a market's prices did not:
+-- where all currencies move, prices have moved, and that a rate has moved as far is chance.
 WITH latest AS (
     SELECT
         max(sweep.started_at) AS started_at,
-        max_by(sweep.sweep_id, sweep.started_at) AS sweep_id
+        max_by(sweep.sweep_id, sweep.started_at) AS sweep_id,
+        max_by(sweep.snapshot_date, sweep.started_at) AS snapshot_date
     FROM mart.sweep AS sweep
 ),
 
@@ -83,35 +87,107 @@ counted AS (
     GROUP BY judged.market, judged.currency
 ),
 
-rated AS (
-    SELECT
-        counted.*,
-        100 * CASE
-            WHEN counted.median_pct > 0 THEN rate.rate::DOUBLE / rate.lowest_rate::DOUBLE - 1
-            ELSE rate.rate::DOUBLE / rate.highest_rate::DOUBLE - 1
-        END AS rate_pct
+alike AS (
+    SELECT counted.*
     FROM counted
-    CROSS JOIN latest
-    LEFT JOIN mart.fx_of_sweep AS rate ON rate.sweep_id = latest.sweep_id AND rate.currency = counted.currency
+    CROSS JOIN ref.analysis AS analysis
     WHERE
         counted.properties >= 3
         AND 2 * counted.properties > counted.on_sale
         AND 4 * counted.properties >= 3 * (counted.raised + counted.lowered)
+        AND abs(counted.median_pct) >= analysis.disparity_pct
+),
+
+-- Currencies in which the prices of a market stood still, and the euro if nothing is sold in it.
+still AS (
+    SELECT DISTINCT counted.currency
+    FROM counted
+    ANTI JOIN alike ON alike.market = counted.market AND alike.currency IS NOT DISTINCT FROM counted.currency
+    WHERE counted.currency IS NOT NULL
+
+    UNION
+
+    SELECT 'EUR' AS currency
+    FROM counted
+    HAVING count(*) FILTER (WHERE counted.currency = 'EUR') = 0
+),
+
+base AS (
+    SELECT still.currency
+    FROM still
+    QUALIFY still.currency = 'EUR' OR NOT bool_or(still.currency = 'EUR') OVER ()
+),
+
+-- The rates of tonight and of the eight days before, by the business days on which they were set.
+rate AS (
+    SELECT
+        fx_rate.rate_date,
+        fx_rate.currency,
+        arg_max(fx_rate.rate, fx_rate.input_id)::DOUBLE AS rate
+    FROM lake.fx_rate AS fx_rate
+    CROSS JOIN latest
+    WHERE
+        fx_rate.rate_date <= latest.snapshot_date
+        -- On the first of these days, the rate of an earlier business day may have applied.
+        AND fx_rate.rate_date >= latest.snapshot_date - 15
+    GROUP BY fx_rate.rate_date, fx_rate.currency
+    QUALIFY
+        fx_rate.rate_date > any_value(latest.snapshot_date) - 8
+        OR row_number() OVER (
+            PARTITION BY fx_rate.currency, fx_rate.rate_date > any_value(latest.snapshot_date) - 8
+            ORDER BY fx_rate.rate_date DESC
+        ) = 1
+),
+
+with_euro AS (
+    SELECT rate.*
+    FROM rate
+
+    UNION ALL
+
+    SELECT DISTINCT
+        rate.rate_date,
+        'EUR' AS currency,
+        1 AS rate
+    FROM rate
+),
+
+crossed AS (
+    SELECT
+        here.currency,
+        base.currency AS base_currency,
+        here.rate_date,
+        here.rate / there.rate AS rate
+    FROM with_euro AS here
+    CROSS JOIN base
+    INNER JOIN with_euro AS there ON there.currency = base.currency AND there.rate_date = here.rate_date
+    WHERE here.currency <> base.currency
+),
+
+step AS (
+    SELECT
+        later.currency,
+        round(100 * (later.rate / earlier.rate - 1), 6) AS change_pct
+    FROM crossed AS later
+    INNER JOIN crossed AS earlier
+        ON
+            earlier.currency = later.currency
+            AND earlier.base_currency = later.base_currency
+            AND earlier.rate_date < later.rate_date
 )
 
 SELECT
-    rated.market,
-    rated.currency,
-    rated.properties,
+    alike.market,
+    alike.currency,
+    alike.properties,
     (SELECT count(DISTINCT seen.market) FROM seen) AS markets,
-    rated.median_pct,
-    CASE
-        WHEN
-            abs(rated.rate_pct) >= analysis.disparity_pct
-            AND abs(rated.rate_pct - rated.median_pct) <= analysis.tolerance_pct
-            THEN rated.rate_pct
-    END AS rate_pct
-FROM rated
+    alike.median_pct,
+    arg_min(step.change_pct, abs(step.change_pct - alike.median_pct)) AS rate_pct
+FROM alike
 CROSS JOIN ref.analysis AS analysis
-WHERE abs(rated.median_pct) >= analysis.disparity_pct
-ORDER BY rated.market, rated.currency
+LEFT JOIN step
+    ON
+        step.currency = alike.currency
+        AND abs(step.change_pct - alike.median_pct) <= analysis.tolerance_pct
+GROUP BY alike.market, alike.currency, alike.properties, alike.median_pct
+ORDER BY alike.market, alike.currency
