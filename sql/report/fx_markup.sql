@@ -3,10 +3,12 @@
 -- they differ at all rates of eight days but not of 31: the supplier has then not followed the rate for a week.
 -- If the reference market's offer deviates from another market by more than these rates explain, in the same direction,
 -- its own price may be the cause, and the pair is no sign of a late rate.
+-- If most markets deviate from an offer of the reference market in one direction, the late rate is the one of its own
+-- currency: the mark-up is the reference market's, and is found once, not in each of the others.
 -- Prices on both sides are not a mark-up: a supplier that adds 8% to prices in whole units produces such a scatter.
 -- size_pct: Mark-up of the offer with the largest price, in percent of its price at the reference rate; < 0: cheaper.
 -- amount: total - base_converted of that offer, in currency; > 0: dearer than at the reference rate.
--- pairs: Number of offers answered in both currencies, or compared with the reference market at the reference rate.
+-- pairs: Number of offers answered in both currencies, or compared with one in another market at the reference rate.
 -- pairs_off: Number of pairs that deviate in the direction of the mark-up, beyond tolerance and rounding.
 -- lowest_pct: Smallest mark-up of the pairs that deviate, in percent.
 -- highest_pct: Largest mark-up of the pairs that deviate, in percent.
@@ -26,13 +28,41 @@ WITH own AS (
     LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
 ),
 
--- Offers of the reference market that another market deviates from, where no rate is the cause.
-beside AS NOT MATERIALIZED (
-    SELECT DISTINCT
+-- Exact pairs with the reference market, and whether rates of the last 31 days, but not of eight, explain the gap.
+placed AS MATERIALIZED (
+    SELECT
         pair.source,
         pair.property_id,
+        pair.market,
+        pair.currency,
+        pair.currency_basis,
+        pair.reference_currency,
         pair.reference_offer_key,
-        sign(pair.gap) AS side
+        pair.offer_key,
+        pair.seen_sweep_id,
+        pair.seen_search_id,
+        pair.seen_offer_no,
+        analysis.tolerance_pct + analysis.reference_rate_pct AS allowed_pct,
+        CASE
+            WHEN pair.verdict <> 'meet' AND abs(pair.gap_pct) > analysis.disparity_pct THEN sign(pair.gap)
+            ELSE 0
+        END AS side,
+        pair.currency_basis <> 'same'
+        AND mart.fits_rates(
+            pair.total,
+            pair.reference_total,
+            moved.lowest_month_rate,
+            moved.highest_month_rate,
+            allowed_pct
+        ) AS is_of_month,
+        is_of_month -- noqa: RF02
+        AND NOT mart.fits_rates(
+            pair.total,
+            pair.reference_total,
+            moved.lowest_rate,
+            moved.highest_rate,
+            allowed_pct
+        ) AS is_of_month_only
     FROM mart.market_parity AS pair
     LEFT JOIN mart.cross_rate AS moved
         ON
@@ -43,74 +73,167 @@ beside AS NOT MATERIALIZED (
     WHERE
         pair.match_grade = 'exact'
         AND pair.currency_basis <> 'supplier_rate'
-        AND pair.verdict <> 'meet'
-        AND abs(pair.gap_pct) > analysis.disparity_pct
-        AND (
-            pair.currency_basis = 'same'
-            OR NOT mart.fits_rates(
-                pair.total,
-                pair.reference_total,
-                moved.lowest_month_rate,
-                moved.highest_month_rate,
-                analysis.tolerance_pct + analysis.reference_rate_pct
-            )
-        )
 ),
 
--- Not materialized: most pairs need only a few columns.
-compared AS NOT MATERIALIZED (
+-- Offers of the reference market that another market deviates from, where no rate is the cause.
+beside AS (
+    SELECT DISTINCT
+        placed.source,
+        placed.property_id,
+        placed.reference_offer_key,
+        placed.side
+    FROM placed
+    WHERE placed.side <> 0 AND NOT placed.is_of_month
+),
+
+compared AS MATERIALIZED (
     SELECT
-        pair.*,
-        100 * (
-            greatest(pair.total::DOUBLE / (pair.reference_total::DOUBLE * moved.highest_rate) - 1, 0)
-            + least(pair.total::DOUBLE / (pair.reference_total::DOUBLE * moved.lowest_rate) - 1, 0)
-        ) AS lasting_pct,
-        analysis.tolerance_pct + analysis.reference_rate_pct AS allowed_pct,
-        pair.verdict <> 'meet'
-        AND abs(pair.gap_pct) > analysis.disparity_pct
-        AND abs(lasting_pct) > allowed_pct
-        AND beside.side IS NULL
-        AND mart.fits_rates(
-            pair.total,
-            pair.reference_total,
-            moved.lowest_month_rate,
-            moved.highest_month_rate,
-            allowed_pct
-        ) AS is_off
-    FROM mart.market_parity AS pair
-    INNER JOIN mart.cross_rate AS moved
-        ON
-            moved.sweep_id = pair.seen_sweep_id
-            AND moved.to_currency = pair.currency
-            AND moved.from_currency = pair.reference_currency
+        placed.*,
+        placed.side <> 0 AND placed.is_of_month_only AND beside.side IS NULL AS is_off
+    FROM placed
     LEFT JOIN beside
         ON
-            beside.source = pair.source
-            AND beside.property_id = pair.property_id
-            AND beside.reference_offer_key = pair.reference_offer_key
-            AND beside.side = sign(pair.gap)
-    CROSS JOIN ref.analysis AS analysis
-    WHERE
-        pair.match_grade = 'exact'
-        AND pair.currency_basis = 'reference_rate'
+            beside.source = placed.source
+            AND beside.property_id = placed.property_id
+            AND beside.reference_offer_key = placed.reference_offer_key
+            AND beside.side = placed.side
+),
+
+-- Offers of the reference market from which most of the markets deviate in one direction, at least one at a late rate.
+turned AS (
+    SELECT
+        compared.source,
+        compared.property_id,
+        compared.reference_offer_key,
+        count(DISTINCT compared.market) FILTER (WHERE compared.side > 0) AS above,
+        count(DISTINCT compared.market) FILTER (WHERE compared.side < 0) AS below,
+        CASE WHEN above > below THEN 1 ELSE -1 END AS side, -- noqa: RF02
+        list(
+            mart.observation(
+                'witness',
+                compared.source,
+                compared.property_id,
+                compared.offer_key,
+                compared.seen_sweep_id,
+                compared.seen_search_id,
+                compared.seen_offer_no
+            )
+            ORDER BY compared.market, compared.currency
+        ) AS others
+    FROM compared
+    GROUP BY compared.source, compared.property_id, compared.reference_offer_key
+    HAVING
+        greatest(above, below) >= 2 -- noqa: RF02
+        AND 2 * greatest(above, below) > count(DISTINCT compared.market) -- noqa: RF02
+        AND CASE
+            WHEN above > below THEN bool_or(compared.is_off AND compared.side > 0) -- noqa: RF02
+            ELSE bool_or(compared.is_off AND compared.side < 0)
+        END
+),
+
+shown AS (
+    SELECT
+        compared.*,
+        turned.others
+    FROM compared
+    LEFT JOIN turned
+        ON
+            turned.source = compared.source
+            AND turned.property_id = compared.property_id
+            AND turned.reference_offer_key = compared.reference_offer_key
+            AND turned.side = compared.side
+    WHERE compared.currency_basis = 'reference_rate'
+),
+
+-- The currency with which the reference market's is compared there: the same one in all properties, for one case.
+turned_in AS (
+    SELECT
+        shown.source,
+        shown.property_id,
+        shown.reference_currency,
+        arg_min(shown.currency, (shown.currency <> 'EUR', shown.currency)) AS currency
+    FROM shown
+    GROUP BY shown.source, shown.property_id, shown.reference_currency
+    HAVING bool_or(shown.others IS NOT NULL)
 ),
 
 -- A rate applies to all markets in its currency: if one of them follows it, the others deviate for other reasons.
 late AS (
     SELECT
-        compared.source,
-        compared.property_id,
-        compared.market,
-        compared.reference_currency,
-        compared.currency,
-        2 * count(*) FILTER (WHERE compared.is_off) > count(*) AS is_late
-    FROM compared
-    GROUP BY
-        compared.source, compared.property_id, compared.market, compared.reference_currency, compared.currency
+        shown.source,
+        shown.property_id,
+        shown.market,
+        shown.reference_currency,
+        shown.currency,
+        2 * count(*) FILTER (WHERE shown.is_off AND shown.others IS NULL) > count(*) AS is_late
+    FROM shown
+    GROUP BY shown.source, shown.property_id, shown.market, shown.reference_currency, shown.currency
     QUALIFY
         bool_and(is_late) OVER ( -- noqa: RF02
-            PARTITION BY compared.source, compared.property_id, compared.reference_currency, compared.currency
+            PARTITION BY shown.source, shown.property_id, shown.reference_currency, shown.currency
         )
+),
+
+-- What is found in a market, and what is found in the reference market, seen from the first of the others.
+concerned AS (
+    SELECT
+        shown.*,
+        FALSE AS is_turned
+    FROM shown
+    SEMI JOIN late
+        ON
+            late.source = shown.source
+            AND late.property_id = shown.property_id
+            AND late.market = shown.market
+            AND late.reference_currency = shown.reference_currency
+            AND late.currency = shown.currency
+
+    UNION ALL
+
+    SELECT
+        shown.*,
+        TRUE AS is_turned
+    FROM shown
+    SEMI JOIN turned_in
+        ON
+            turned_in.source = shown.source
+            AND turned_in.property_id = shown.property_id
+            AND turned_in.reference_currency = shown.reference_currency
+            AND turned_in.currency = shown.currency
+    QUALIFY
+        row_number() OVER (
+            PARTITION BY shown.source, shown.property_id, shown.reference_offer_key
+            ORDER BY shown.is_off DESC, shown.market ASC, shown.offer_key ASC
+        ) = 1
+),
+
+priced AS MATERIALIZED (
+    SELECT
+        pair.*,
+        concerned.is_turned,
+        concerned.others,
+        concerned.is_off AND concerned.is_turned = (concerned.others IS NOT NULL) AS is_off,
+        moved.to_rate,
+        moved.from_rate,
+        100 * (
+            greatest(pair.total::DOUBLE / (pair.reference_total::DOUBLE * moved.highest_rate) - 1, 0)
+            + least(pair.total::DOUBLE / (pair.reference_total::DOUBLE * moved.lowest_rate) - 1, 0)
+        ) AS lasting_pct
+    FROM mart.market_parity AS pair
+    INNER JOIN concerned
+        ON
+            concerned.source = pair.source
+            AND concerned.property_id = pair.property_id
+            AND concerned.offer_key = pair.offer_key
+            AND concerned.reference_offer_key = pair.reference_offer_key
+    INNER JOIN mart.cross_rate AS moved
+        ON
+            moved.sweep_id = pair.seen_sweep_id
+            AND moved.to_currency = pair.currency
+            AND moved.from_currency = pair.reference_currency
+    WHERE
+        pair.match_grade = 'exact'
+        AND pair.currency_basis = 'reference_rate'
 ),
 
 judged AS (
@@ -127,7 +250,7 @@ judged AS (
         own.policy_key,
         own.currency,
         own.base_currency,
-        NULL AS reference_market,
+        NULL AS against,
         own.total,
         own.base_total,
         own.base_converted,
@@ -144,50 +267,85 @@ judged AS (
         own.base_search_id,
         own.base_offer_no,
         own.is_off,
-        own.is_telling
+        own.is_telling,
+        NULL AS others
     FROM own
 
     UNION ALL
 
     SELECT
-        compared.source,
-        compared.property_id,
-        compared.market,
-        compared.product_type,
-        compared.check_in,
-        compared.nights,
-        compared.party,
-        compared.room_id,
-        compared.board_id,
-        compared.policy_key,
-        compared.currency,
-        compared.reference_currency AS base_currency,
-        compared.reference_market,
-        compared.total,
-        compared.reference_total AS base_total,
-        compared.reference_converted AS base_converted,
-        compared.gap AS markup,
-        compared.gap_pct AS markup_pct,
-        compared.lasting_pct,
-        compared.reference_rate,
-        compared.rate_date,
-        compared.offer_key,
-        compared.reference_offer_key AS base_offer_key,
-        compared.seen_sweep_id,
-        compared.seen_search_id,
-        compared.seen_offer_no,
-        compared.reference_search_id AS base_search_id,
-        compared.reference_offer_no AS base_offer_no,
-        compared.is_off,
-        TRUE AS is_telling
-    FROM compared
-    SEMI JOIN late
-        ON
-            late.source = compared.source
-            AND late.property_id = compared.property_id
-            AND late.market = compared.market
-            AND late.reference_currency = compared.reference_currency
-            AND late.currency = compared.currency
+        priced.source,
+        priced.property_id,
+        priced.market,
+        priced.product_type,
+        priced.check_in,
+        priced.nights,
+        priced.party,
+        priced.room_id,
+        priced.board_id,
+        priced.policy_key,
+        priced.currency,
+        priced.reference_currency AS base_currency,
+        priced.reference_market AS against,
+        priced.total,
+        priced.reference_total AS base_total,
+        priced.reference_converted AS base_converted,
+        priced.gap AS markup,
+        priced.gap_pct AS markup_pct,
+        priced.lasting_pct,
+        priced.reference_rate,
+        priced.rate_date,
+        priced.offer_key,
+        priced.reference_offer_key AS base_offer_key,
+        priced.seen_sweep_id,
+        priced.seen_search_id,
+        priced.seen_offer_no,
+        priced.reference_search_id AS base_search_id,
+        priced.reference_offer_no AS base_offer_no,
+        priced.is_off,
+        TRUE AS is_telling,
+        NULL AS others
+    FROM priced
+    WHERE NOT priced.is_turned
+
+    UNION ALL
+
+    SELECT
+        priced.source,
+        priced.property_id,
+        priced.reference_market AS market,
+        priced.product_type,
+        priced.check_in,
+        priced.nights,
+        priced.party,
+        priced.reference_room_id AS room_id,
+        priced.reference_board_id AS board_id,
+        priced.reference_policy_key AS policy_key,
+        priced.reference_currency AS currency,
+        priced.currency AS base_currency,
+        priced.market AS against,
+        priced.reference_total AS total,
+        priced.total AS base_total,
+        mart.converted(priced.total, priced.from_rate, priced.to_rate, unit.minor_unit) AS base_converted,
+        (priced.reference_total - base_converted)::DECIMAL(18, 4) AS markup, -- noqa: RF02
+        100 * markup::DOUBLE / base_converted::DOUBLE AS markup_pct, -- noqa: RF02
+        -- Seen from the other side, 100 that are 25% dearer are 20% cheaper.
+        -100 * priced.lasting_pct / (100 + priced.lasting_pct) AS lasting_pct,
+        1 / priced.reference_rate AS reference_rate,
+        priced.rate_date,
+        priced.reference_offer_key AS offer_key,
+        priced.offer_key AS base_offer_key,
+        priced.reference_sweep_id AS seen_sweep_id,
+        priced.reference_search_id AS seen_search_id,
+        priced.reference_offer_no AS seen_offer_no,
+        priced.seen_search_id AS base_search_id,
+        priced.seen_offer_no AS base_offer_no,
+        priced.is_off,
+        TRUE AS is_telling,
+        priced.others
+    FROM priced
+    LEFT JOIN ref.currency AS unit ON unit.currency = priced.reference_currency
+    WHERE priced.is_turned
 ),
 
 -- By side: 1 above the rate, -1 below it, 0 for no deviation.
@@ -212,6 +370,32 @@ by_side AS (
 found AS (
     SELECT
         by_side.*,
+        mart.observation(
+            CASE
+                WHEN by_side.largest.against IS NULL THEN 'currency'
+                WHEN by_side.largest.others IS NULL THEN 'market'
+                ELSE 'reference'
+            END,
+            by_side.source,
+            by_side.property_id,
+            by_side.largest.offer_key,
+            by_side.largest.seen_sweep_id,
+            by_side.largest.seen_search_id,
+            by_side.largest.seen_offer_no
+        ) AS observation,
+        mart.observation(
+            CASE
+                WHEN by_side.largest.against IS NULL THEN 'base_currency'
+                WHEN by_side.largest.others IS NULL THEN 'reference'
+                ELSE 'market'
+            END,
+            by_side.source,
+            by_side.property_id,
+            by_side.largest.base_offer_key,
+            by_side.largest.seen_sweep_id,
+            by_side.largest.base_search_id,
+            by_side.largest.base_offer_no
+        ) AS base_observation,
         sum(by_side.pairs_off) OVER cells AS pairs
     FROM by_side
     WINDOW
@@ -223,7 +407,7 @@ found AS (
 
 SELECT
     'fx_markup' AS rule,
-    7 AS rule_version,
+    8 AS rule_version,
     mart.subject_key(
         'fx_markup', concat_ws('|', found.source, found.property_id, found.market, found.base_currency, found.currency)
     ) AS subject_key,
@@ -255,14 +439,14 @@ SELECT
         '{:,.2f} {} {} {:,.2f} {}{}: {:.1f}% {} the reference rate{}.',
         found.largest.total::DOUBLE,
         found.currency,
-        CASE WHEN found.largest.reference_market IS NULL THEN 'for' ELSE 'against' END,
+        CASE WHEN found.largest.against IS NULL THEN 'for' ELSE 'against' END,
         found.largest.base_total::DOUBLE,
         found.base_currency,
-        coalesce(' in ' || found.largest.reference_market, ''),
+        coalesce(' in ' || found.largest.against, ''),
         abs(found.largest.markup_pct),
         CASE WHEN found.largest.markup > 0 THEN 'above' ELSE 'below' END,
         CASE
-            WHEN found.largest.reference_market IS NOT NULL THEN '; a rate of the last 31 days would explain it'
+            WHEN found.largest.against IS NOT NULL THEN '; a rate of the last 31 days would explain it'
             WHEN round(abs(found.largest.markup_pct) - abs(found.largest.lasting_pct), 1) >= 0.5
                 THEN
                     format(
@@ -273,26 +457,15 @@ SELECT
             ELSE ''
         END
     ) AS finding,
-    [
-        mart.observation(
-            CASE WHEN found.largest.reference_market IS NULL THEN 'currency' ELSE 'market' END,
-            found.source,
-            found.property_id,
-            found.largest.offer_key,
-            found.largest.seen_sweep_id,
-            found.largest.seen_search_id,
-            found.largest.seen_offer_no
-        ),
-        mart.observation(
-            CASE WHEN found.largest.reference_market IS NULL THEN 'base_currency' ELSE 'reference' END,
-            found.source,
-            found.property_id,
-            found.largest.base_offer_key,
-            found.largest.seen_sweep_id,
-            found.largest.base_search_id,
-            found.largest.base_offer_no
-        )
-    ] AS evidence,
+    CASE
+        WHEN found.largest.others IS NULL THEN [found.observation, found.base_observation]
+        -- Whose currency is late, all other markets show.
+        ELSE
+            [found.base_observation, found.observation]
+            || list_filter(
+                found.largest.others, LAMBDA other: other['offer_key'] <> found.largest.base_offer_key -- noqa: RF02
+            )
+    END AS evidence,
     mart.conversion(
         found.base_currency, found.currency, found.largest.reference_rate, found.largest.rate_date
     ) AS fx

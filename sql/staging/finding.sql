@@ -1,13 +1,16 @@
 -- One row per finding of tonight about a stay that lies ahead.
 -- A rate is the market's: if fewer than a third of its properties are at a late rate, their prices deviate for another
 -- reason, and rates explain it by chance. A late rate that was found before stays while a sixth of them show it.
+-- Where the reference market's currency is late, prices of other markets are off in the other direction: they are no
+-- findings of their own, even at a property where few enough markets are off to leave it open which one is late.
 -- flag_id: Id of the flag, the same every night: the rule and the subject_key in hex; argument of `nightaudit explain`.
 WITH late AS (
     SELECT
         found.market,
         found.fx.from_currency AS base_currency,
         found.fx.to_currency AS currency,
-        count(DISTINCT found.property_id) AS properties
+        count(DISTINCT found.property_id) AS properties,
+        sign(median(found.size_pct)) AS side
     FROM night.found AS found
     WHERE found.rule = 'fx_markup' AND found.evidence[1].role = 'market'
     GROUP BY found.market, base_currency, found.fx.to_currency -- noqa: RF02
@@ -30,6 +33,35 @@ few AS (
     GROUP BY late.market, late.base_currency, late.currency
     HAVING
         CASE WHEN count(before.flag_id) > 0 THEN 6 ELSE 3 END * any_value(late.properties) < any_value(sale.properties)
+),
+
+dropped AS (
+    SELECT
+        few.market,
+        few.base_currency,
+        few.currency
+    FROM few
+
+    UNION ALL
+
+    SELECT
+        late.market,
+        late.base_currency,
+        late.currency
+    FROM late
+    SEMI JOIN (
+        SELECT many.*
+        FROM late AS many
+        ANTI JOIN few
+            ON
+                few.market = many.market
+                AND few.base_currency = many.base_currency
+                AND few.currency = many.currency
+    ) AS of_reference
+        ON
+            of_reference.currency = late.base_currency
+            AND of_reference.market <> late.market
+            AND of_reference.side <> late.side
 )
 
 SELECT
@@ -37,13 +69,13 @@ SELECT
     found.*
 FROM night.found AS found
 CROSS JOIN night.sweep AS sweep
-ANTI JOIN few
+ANTI JOIN dropped
     ON
         found.rule = 'fx_markup'
         AND found.evidence[1].role = 'market'
-        AND few.market = found.market
-        AND few.base_currency = found.fx.from_currency
-        AND few.currency = found.fx.to_currency
+        AND dropped.market = found.market
+        AND dropped.base_currency = found.fx.from_currency
+        AND dropped.currency = found.fx.to_currency
 WHERE found.check_in IS NULL OR found.check_in > sweep.snapshot_date
 -- If a rule finds a key twice, it is one flag: the larger finding.
 QUALIFY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -16,6 +16,7 @@ from planted_world import OPENED, rows
 from sandbox_settings import settings_asking
 from spoiler import Spoiler
 
+from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.night.night import Night
@@ -78,3 +79,17 @@ def read_nights(made: Supplied, numbers: Iterable[int], spec_of: Callable[[int],
         publish(made.lake, manifest.sweep_id, at, analysis=made.settings.analysis)
         (page,) = write_reports(made.lake, ["digest"])
         yield Read(number, set(rows(made.lake, WAITING)), json.loads(page.file.with_name("digest.json").read_text()))
+
+
+def load_course(made: Supplied, home: Path, course: Mapping[str, Mapping[int, float]], numbers: Iterable[int]) -> None:
+    """Load the reference rates of the working days among these: shares of the sandbox's own."""
+    own = made.sandbox.control("rates")["rates"]
+    days = [number for number in numbers if (OPENED + timedelta(days=number)).weekday() < 5]
+    lines = [
+        f"{OPENED + timedelta(days=number)},{','.join(f'{own[name] * course[name][number]:.8f}' for name in course)}"
+        for number in days
+    ]
+    if lines:
+        file = home / "rates.csv"
+        file.write_text("\n".join([f"Date,{','.join(course)}", *lines]) + "\n")
+        load(made.lake, "rates", file, datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=days[-1]))

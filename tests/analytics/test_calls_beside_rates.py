@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -19,10 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from confounders import dearer
-from nights_read import read_nights, supplied
+from nights_read import load_course, read_nights, supplied
 from planted_world import OPENED
-
-from pipeline.inputs.load import load
 
 pytestmark = pytest.mark.slow
 
@@ -83,32 +81,18 @@ class Supplier:
         return json.dumps(said).encode()
 
 
-def load_rates(made, home, course, numbers):
-    """Load the reference rates of the working days among these."""
-    own = made.sandbox.control("rates")["rates"]
-    days = [number for number in numbers if (OPENED + timedelta(days=number)).weekday() < 5]
-    lines = [
-        f"{OPENED + timedelta(days=number)},{','.join(f'{own[name] * course[name][number]:.8f}' for name in course)}"
-        for number in days
-    ]
-    if lines:
-        file = home / "rates.csv"
-        file.write_text("\n".join([f"Date,{','.join(course)}", *lines]) + "\n")
-        load(made.lake, "rates", file, datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=days[-1]))
-
-
 def test_no_rate_is_a_call_and_a_price_in_the_reference_market_is_one(tmp_path):
     course = courses()
     with supplied(tmp_path, seed=16, reference_market="GB") as made:
         ids = made.sandbox.control("properties")["property_ids"][40:70]
         supplier = Supplier(ids, course)
         made.between.spoil = supplier.spoil
-        load_rates(made, tmp_path, course, range(-42, 1))
+        load_course(made, tmp_path, course, range(-42, 1))
 
         def spec_of(number):
             supplier.night = number
             if number:
-                load_rates(made, tmp_path, course, [number])
+                load_course(made, tmp_path, course, [number])
             return SPEC.format(ids=ids)
 
         for night in read_nights(made, NIGHTS, spec_of):
