@@ -6,7 +6,7 @@
 -- compared_with: Market that it is compared with; if the reference market deviates, the median one of those that agree.
 -- reference_market: Reference market, with which all were compared.
 -- markets_compared: Number of markets compared with the reference market in one currency; if none, in any currency.
--- markets_apart: Number of compared markets that deviate in the same direction.
+-- markets_apart: Number of compared markets that deviate in the same direction, or are at the level of those that do.
 -- currency_basis: `same`: both answered in currency; `reference_rate`: one converted at the reference rate of the day.
 -- total: Total in the market, as answered in currency.
 -- compared_total: Total in the compared_with market, in currency; converted if it was answered in another currency.
@@ -132,51 +132,76 @@ leaning AS (
     GROUP BY pair.source, pair.property_id, pair.reference_offer_key
 ),
 
--- How the markets compare with each offer of the reference market; only for offers with which one does not agree.
-voted AS (
+-- If no other market shares the reference market's currency, a market at the level of those that deviate counts with
+-- them, though a rate may still explain its price: otherwise the first one to pass the bound would be blamed for what
+-- the reference market does.
+leaned AS (
     SELECT
-        pair.source,
-        pair.property_id,
-        pair.reference_offer_key,
-        pair.reference_sweep_id,
-        any_value(leaning.dearer) AS level_dearer,
-        any_value(leaning.cheaper) AS level_cheaper,
-        count(DISTINCT pair.market) FILTER (WHERE pair.is_best) AS markets_compared,
-        count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap > 0) AS markets_dearer,
-        count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap < 0) AS markets_cheaper,
-        -- If another market meets the reference market, only markets that agree with each other can outvote the two.
-        greatest(
-            count(DISTINCT pair.market) FILTER (
-                WHERE
-                pair.is_best AND pair.is_apart AND pair.gap > 0
-                AND abs((100 + pair.gap_pct) / leaning.dearer - 1) <= pair.agreed_pct / 100
-            ),
-            count(DISTINCT pair.market) FILTER (
-                WHERE
-                pair.is_best AND pair.is_apart AND pair.gap < 0
-                AND abs((100 + pair.gap_pct) / leaning.cheaper - 1) <= pair.agreed_pct / 100
+        pair.*,
+        CASE WHEN pair.gap > 0 THEN leaning.dearer ELSE leaning.cheaper END AS level,
+        abs((100 + pair.gap_pct) / level - 1) AS from_level, -- noqa: RF02
+        pair.is_best
+        AND (
+            pair.is_apart
+            OR (
+                pair.currency_basis <> 'same'
+                AND coalesce(from_level <= (pair.disparity_pct + pair.tolerance_pct) / 100, FALSE) -- noqa: RF02
             )
-        ) AS markets_agreed,
-        -- Where one market shares the reference market's currency, converted prices decide between the two.
-        count(DISTINCT pair.market) FILTER (
-            WHERE
-            NOT pair.is_best AND pair.is_apart AND pair.is_beyond
-            AND abs(
-                (100 + pair.gap_pct) / CASE WHEN pair.gap > 0 THEN leaning.dearer ELSE leaning.cheaper END - 1
-            ) <= pair.agreed_pct / 100
-        ) AS markets_alike,
-        count(DISTINCT pair.market) FILTER (
-            WHERE NOT pair.is_best AND pair.is_standing
-        ) AS markets_standing,
-        arg_min(pair.offer_key, pair.market) FILTER (WHERE pair.is_best AND NOT pair.is_apart)
-            AS witness_key
+        ) AS is_leaning
     FROM pair
     LEFT JOIN leaning
         ON
             leaning.source = pair.source
             AND leaning.property_id = pair.property_id
             AND leaning.reference_offer_key = pair.reference_offer_key
-    GROUP BY pair.source, pair.property_id, pair.reference_offer_key, pair.reference_sweep_id
+),
+
+-- How the markets compare with each offer of the reference market; only for offers with which one does not agree.
+voted AS (
+    SELECT
+        leaned.source,
+        leaned.property_id,
+        leaned.reference_offer_key,
+        leaned.reference_sweep_id,
+        any_value(leaned.level) FILTER (WHERE leaned.gap > 0) AS level_dearer,
+        any_value(leaned.level) FILTER (WHERE leaned.gap < 0) AS level_cheaper,
+        count(DISTINCT leaned.market) FILTER (WHERE leaned.is_best) AS markets_compared,
+        count(DISTINCT leaned.market) FILTER (WHERE leaned.is_leaning AND leaned.gap > 0) AS markets_dearer,
+        count(DISTINCT leaned.market) FILTER (WHERE leaned.is_leaning AND leaned.gap < 0) AS markets_cheaper,
+        -- If another market meets the reference market, only markets that agree with each other can outvote the two.
+        greatest(
+            count(DISTINCT leaned.market) FILTER (
+                WHERE leaned.is_leaning AND leaned.gap > 0 AND leaned.from_level <= leaned.agreed_pct / 100
+            ),
+            count(DISTINCT leaned.market) FILTER (
+                WHERE leaned.is_leaning AND leaned.gap < 0 AND leaned.from_level <= leaned.agreed_pct / 100
+            )
+        ) AS markets_agreed,
+        -- Where one market shares the reference market's currency, converted prices decide between the two.
+        count(DISTINCT leaned.market) FILTER (
+            WHERE
+            NOT leaned.is_best
+            AND leaned.is_apart
+            AND leaned.is_beyond
+            AND leaned.from_level <= leaned.agreed_pct / 100
+        ) AS markets_alike,
+        count(DISTINCT leaned.market) FILTER (WHERE NOT leaned.is_best AND leaned.is_standing) AS markets_standing,
+        arg_min(leaned.offer_key, leaned.market) FILTER (WHERE leaned.is_best AND NOT leaned.is_apart)
+            AS witness_key,
+        list(
+            mart.observation(
+                'witness',
+                leaned.source,
+                leaned.property_id,
+                leaned.offer_key,
+                leaned.seen_sweep_id,
+                leaned.seen_search_id,
+                leaned.seen_offer_no
+            )
+            ORDER BY leaned.market, leaned.currency
+        ) FILTER (WHERE leaned.is_leaning AND NOT leaned.is_apart) AS leaning_witnesses
+    FROM leaned
+    GROUP BY leaned.source, leaned.property_id, leaned.reference_offer_key, leaned.reference_sweep_id
 ),
 
 stand AS (
@@ -223,6 +248,7 @@ stood AS (
         pair.*,
         stand.markets_compared,
         stand.witness_key,
+        stand.leaning_witnesses,
         CASE WHEN pair.gap > 0 THEN stand.markets_dearer ELSE stand.markets_cheaper END AS markets_apart,
         stand.is_reference_apart,
         abs(100 + pair.gap_pct - CASE WHEN pair.gap > 0 THEN stand.level_dearer ELSE stand.level_cheaper END)
@@ -546,6 +572,7 @@ found AS (
                 (stood.from_level, stood.market, stood.currency)
             ) AS middle_market,
             list(stood.observation ORDER BY stood.market, stood.currency)
+            || coalesce(any_value(stood.leaning_witnesses), [])
             || [any_value(stood.reference_observation)] AS evidence
         FROM stood
         WHERE
@@ -561,7 +588,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    12 AS rule_version,
+    13 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,

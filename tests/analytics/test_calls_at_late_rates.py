@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -80,7 +80,9 @@ def test_a_late_franc_of_the_reference_market_is_one_call_about_it_and_none_abou
             assert about_prices == {("fx_markup", "market", "CH", None)}, night.number
             called = [point for point in night.digest["points"] if point.startswith("Call ")]
             assert len(called) == 1
-            assert called[0].startswith("Call the supplier about market CH: Converted at a rate other than the reference")
+            assert called[0].startswith(
+                "Call the supplier about market CH: Converted at a rate other than the reference"
+            )
         flags = "SELECT flag_id FROM report.flag WHERE rule = 'fx_markup' ORDER BY flag_id LIMIT 3"
         for (flag_id,) in rows(made.lake, flags):
             assert explain(made.lake, flag_id, made.settings.max_body_bytes).is_reproduced

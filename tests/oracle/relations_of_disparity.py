@@ -2,7 +2,8 @@
 
 A gap counts above a percent, and at a reference rate only beyond every rate of 31 days; where other markets were
 answered in its currency, of eight, and only if the price deviates from these too. Offers in one currency speak before
-converted ones. Where most markets deviate alike, it is the reference market that does: of lists and details of one
+converted ones. Where most markets deviate alike, it is the reference market that does (with no other one in its
+currency, those at the level of one that deviates count too, though a rate may explain them): of lists and details of a
 sweep, those with more markets say so; and converted prices do, where a single market shares its currency. Where one was
 compared and another could still be heard, nothing is said. A converted disparity is as severe as its distance from the
 closest rate of eight days; where all markets in a currency are beyond every rate of 31 days, as its distance from the
@@ -71,9 +72,18 @@ def _vote(pairs: list[Row], rates: Rates) -> tuple[int, bool]:
     best = _best(pairs)
     apart = [row for row in best if _is_apart(row, pairs, rates)]
     compared = len({row["market"] for row in best})
+    leaning = _leaning(best, apart)
     by_side = [[row for row in apart if _is_dearer(row) is side] for side in (True, False)]
-    agreed = max(_agreed(rows) for rows in by_side)
-    most = max(len({row["market"] for row in rows}) for rows in by_side)
+    agreed = (
+        max(
+            _agreed(rows, [row for row in leaning if _is_dearer(row) is _is_dearer(rows[0])])
+            for rows in by_side
+            if rows
+        )
+        if apart
+        else 0
+    )
+    most = max(len(_markets(leaning, _is_dearer)), len(_markets(leaning, lambda row: not _is_dearer(row))))
     is_outvoted = (agreed >= 2 and 2 * agreed > compared) or (compared >= 2 and most == compared)
     return compared, is_outvoted or (compared == most == 1 and _is_confirmed(apart[0], pairs, best, rates))
 
@@ -118,7 +128,8 @@ def _judged(
     best_apart = [row for row in best if row in apart]
     all_apart, apart_of_best = apart, best_apart
     compared = len({row["market"] for row in best})
-    sides = {True: _markets(best_apart, _is_dearer), False: _markets(best_apart, lambda row: not _is_dearer(row))}
+    leaning = _leaning(best, best_apart)
+    sides = {True: _markets(leaning, _is_dearer), False: _markets(leaning, lambda row: not _is_dearer(row))}
     if compared == 1 and len(best_apart) == len(best):
         apart = [row for row in apart if not _may_belong_to_another(row, cells, reference_market)]
     blamed: list[Row] = []
@@ -152,7 +163,7 @@ def _judged(
         level = levels[(len(levels) - 1) // 2]
         middle = min(blamed, key=lambda row: (abs(100 + row["gap_pct"] - level), row["market"], row["currency"]))
         finding = _finding_of_reference(middle, reference_market, compared, len(sides[_is_dearer(middle)]), rates)
-        shown = _shown_by(middle, blamed)
+        shown = _shown_by(middle, [*blamed, *(row for row in leaning if row not in best_apart)])
         found.append(finding | shown | {"offer": key_of(middle["against"], OFFER)})
     return found
 
@@ -202,16 +213,30 @@ def _markets(rows: list[Row], wanted: Callable[[Row], bool]) -> set[str]:
     return {row["market"] for row in rows if wanted(row)}
 
 
-def _agreed(rows: list[Row]) -> int:
-    """Return how many markets are as far apart as the lower median of them all."""
-    if not rows:
-        return 0
+def _level(rows: list[Row]) -> float:
+    """Return the lower median of prices for 100 in the reference market."""
     levels = sorted(100 + row["gap_pct"] for row in rows)
-    middle = levels[(len(levels) - 1) // 2]
+    return float(levels[(len(levels) - 1) // 2])
+
+
+def _leaning(best: list[Row], apart: list[Row]) -> list[Row]:
+    """Return prices that deviate, and converted ones at the level of those that do though a rate may explain them."""
+    found = list(apart)
+    for row in best:
+        alike = [each for each in apart if _is_dearer(each) is _is_dearer(row)]
+        if row not in apart and row["currency_basis"] != "same" and row["gap"] != 0 and alike:
+            away = abs((100 + row["gap_pct"]) / _level(alike) - 1)
+            found += [row] if away <= (DISPARITY_PCT + float(TOLERANCE_PCT)) / 100 else []
+    return found
+
+
+def _agreed(apart: list[Row], leaning: list[Row]) -> int:
+    """Return how many markets are as far from the reference market as the lower median of those that deviate."""
+    middle = _level(apart)
     return len(
         {
             row["market"]
-            for row in rows
+            for row in leaning
             if abs((100 + row["gap_pct"]) / middle - 1)
             <= (DISPARITY_PCT + (float(TOLERANCE_PCT) if row["currency_basis"] == "same" else ALLOWED_PCT)) / 100
         }
