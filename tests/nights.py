@@ -51,6 +51,8 @@ def filled(table, given: dict[str, object], **usual) -> dict[str, object]:
     for name in decimals:
         if row[name] is not None:
             row[name] = Decimal(str(row[name]))
+    if isinstance(fx := row.get("fx"), dict) and "rate" in fx:
+        row["fx"] = fx | {"rate": Decimal(str(fx["rate"]))}
     return row
 
 

@@ -611,7 +611,12 @@ SELECT
     END
     -- Of "its prices", a property would rightly say that its room-only prices are equal.
     || CASE WHEN grouped.is_of_packages AND grouped.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END
-        AS finding,
+    -- A difference stays open while only rates have moved: its prices are then those of another night.
+    || CASE
+        WHEN grouped.rule = 'market_disparity' AND grouped.flags > 0 AND grouped.last_seen_at < latest.started_at
+            THEN strftime(grouped.last_seen_at AT TIME ZONE 'UTC', ' Last found on %Y-%m-%d.')
+        ELSE ''
+    END AS finding,
     CASE WHEN noted.acknowledged_at >= grouped.opened_at THEN noted.acknowledged_at END AS acknowledged_at,
     noted.muted_until,
     noted.owner,

@@ -1,10 +1,17 @@
 -- One row per open flag that ends with this sweep: its evidence was answered without the finding, or the stay began.
+-- A converted disparity does not end because rates have moved: it would begin again once they are back, and be a new
+-- case. It ends when prices have moved towards each other by more than rates did, or meet at all rates of eight days.
 WITH evidence AS (
     SELECT
         before.flag_id,
         before.rule,
         before.market,
         before.product_type,
+        before.size_pct,
+        before.fx,
+        before.last_flagged_at,
+        before.evidence[1].sweep_id AS compared_sweep_id,
+        list_filter(before.evidence, LAMBDA seen: seen['role'] = 'compared')[1] AS compared, -- noqa: RF02
         unnest(before.evidence) AS item
     FROM state.flag_open AS before
     ANTI JOIN night.finding AS finding ON finding.flag_id = before.flag_id
@@ -44,26 +51,150 @@ silent AS (
         >= sweep.snapshot_date - analysis.silent_nights
 ),
 
--- Prices that were apart and meet are corrected, whatever became of other markets: these only showed which deviated.
-met AS (
-    SELECT evidence.flag_id
-    FROM evidence
+-- Tonight's pairs of the evidence of disparities.
+pair AS MATERIALIZED (
+    SELECT
+        parity.source,
+        parity.property_id,
+        parity.offer_key,
+        parity.market,
+        parity.currency,
+        parity.total,
+        parity.reference_offer_key,
+        parity.reference_market,
+        parity.reference_currency,
+        parity.reference_total,
+        parity.currency_basis,
+        parity.verdict = 'meet' OR abs(parity.gap_pct) <= analysis.disparity_pct AS is_met
+    FROM mart.market_parity AS parity
+    SEMI JOIN evidence
+        ON
+            evidence.rule = 'market_disparity'
+            AND evidence.item.source = parity.source -- noqa: RF01
+            AND evidence.item.property_id = parity.property_id -- noqa: RF01
+            AND evidence.item.offer_key = parity.offer_key -- noqa: RF01
     CROSS JOIN night.sweep AS sweep
     CROSS JOIN ref.analysis AS analysis
-    INNER JOIN mart.market_parity AS parity
-        ON
-            parity.source = evidence.item.source -- noqa: RF01
-            AND parity.property_id = evidence.item.property_id -- noqa: RF01
-            AND parity.offer_key = evidence.item.offer_key -- noqa: RF01
     WHERE
-        evidence.rule = 'market_disparity'
-        AND evidence.market IN (parity.market, parity.reference_market)
-        AND parity.match_grade = 'exact'
+        parity.match_grade = 'exact'
         AND parity.currency_basis <> 'supplier_rate'
         AND parity.seen_sweep_id = sweep.sweep_id
         AND parity.reference_sweep_id = sweep.sweep_id
-    GROUP BY evidence.flag_id
-    HAVING bool_and(parity.verdict = 'meet' OR abs(parity.gap_pct) <= analysis.disparity_pct)
+),
+
+of_flag AS (
+    SELECT
+        evidence.flag_id,
+        evidence.market AS flag_market,
+        evidence.size_pct,
+        evidence.fx,
+        evidence.last_flagged_at,
+        evidence.compared_sweep_id,
+        evidence.compared,
+        pair.*
+    FROM evidence
+    INNER JOIN pair
+        ON
+            pair.source = evidence.item.source -- noqa: RF01
+            AND pair.property_id = evidence.item.property_id -- noqa: RF01
+            AND pair.offer_key = evidence.item.offer_key -- noqa: RF01
+    WHERE evidence.rule = 'market_disparity'
+),
+
+-- Prices that were apart and meet are corrected, whatever became of other markets: these only showed which deviated.
+met AS (
+    SELECT of_flag.flag_id
+    FROM of_flag
+    WHERE of_flag.flag_market IN (of_flag.market, of_flag.reference_market)
+    GROUP BY of_flag.flag_id
+    HAVING bool_and(of_flag.is_met)
+),
+
+-- Converted pairs of a flag, with the price of its market for one of the other's: tonight, and when last flagged. A
+-- market that was compared with another one in its currency is still that much from it; then the reference market's
+-- price must be the same, because what it was is not known.
+then_and_now AS (
+    SELECT
+        of_flag.*,
+        of_flag.flag_market = of_flag.reference_market AS is_of_reference,
+        CASE
+            WHEN of_flag.fx IS NULL THEN of_flag.total::DOUBLE / compared.total::DOUBLE
+            WHEN is_of_reference THEN of_flag.reference_total::DOUBLE / of_flag.total::DOUBLE -- noqa: RF02
+            ELSE of_flag.total::DOUBLE / of_flag.reference_total::DOUBLE
+        END AS ratio,
+        (1 + of_flag.size_pct / 100) * coalesce(of_flag.fx.rate::DOUBLE, 1) AS ratio_before,
+        1 + (analysis.disparity_pct + analysis.tolerance_pct) / 100 AS moved_by,
+        1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100 AS allowed
+    FROM of_flag
+    CROSS JOIN night.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN state.offer_open AS compared
+        ON
+            compared.source = of_flag.compared.source -- noqa: RF01
+            AND compared.property_id = of_flag.compared.property_id -- noqa: RF01
+            AND compared.offer_key = of_flag.compared.offer_key -- noqa: RF01
+            AND compared.seen_sweep_id = sweep.sweep_id
+    LEFT JOIN state.offer_open AS reference
+        ON
+            reference.source = of_flag.source
+            AND reference.property_id = of_flag.property_id
+            AND reference.offer_key = of_flag.reference_offer_key
+    WHERE
+        of_flag.currency_basis = 'reference_rate'
+        AND CASE
+            WHEN of_flag.fx IS NULL
+                THEN of_flag.flag_market = of_flag.market AND reference.valid_from <= of_flag.last_flagged_at
+            WHEN is_of_reference -- noqa: RF02
+                THEN of_flag.fx.from_currency = of_flag.currency AND of_flag.fx.to_currency = of_flag.reference_currency
+            ELSE
+                of_flag.flag_market = of_flag.market
+                AND of_flag.fx.from_currency = of_flag.reference_currency
+                AND of_flag.fx.to_currency = of_flag.currency
+        END
+),
+
+held AS (
+    SELECT pair.flag_id
+    FROM then_and_now AS pair
+    CROSS JOIN night.sweep AS sweep
+    INNER JOIN mart.cross_rate AS now
+        ON
+            now.sweep_id = sweep.sweep_id
+            AND now.to_currency = CASE WHEN pair.is_of_reference THEN pair.reference_currency ELSE pair.currency END
+            AND now.from_currency = CASE WHEN pair.is_of_reference THEN pair.currency ELSE pair.reference_currency END
+    LEFT JOIN mart.cross_rate AS earlier
+        ON
+            earlier.sweep_id = pair.compared_sweep_id
+            AND earlier.to_currency = pair.fx.to_currency
+            AND earlier.from_currency = pair.fx.from_currency
+    GROUP BY pair.flag_id
+    HAVING
+        bool_and(
+            CASE
+                WHEN pair.fx IS NULL AND pair.size_pct > 0
+                    THEN
+                        pair.ratio > pair.moved_by
+                        AND pair.ratio * pair.moved_by >= pair.ratio_before
+                        AND pair.total::DOUBLE > pair.reference_total::DOUBLE * now.lowest_rate * pair.allowed
+                WHEN pair.fx IS NULL
+                    THEN
+                        pair.ratio * pair.moved_by < 1
+                        AND pair.ratio <= pair.ratio_before * pair.moved_by
+                        AND pair.total::DOUBLE * pair.allowed < pair.reference_total::DOUBLE * now.highest_rate
+                WHEN pair.size_pct > 0
+                    THEN
+                        pair.ratio > now.lowest_rate * pair.allowed
+                        AND pair.ratio <= now.highest_month_rate * pair.allowed
+                        AND pair.ratio * pair.moved_by
+                        >= pair.ratio_before * least(coalesce(now.lowest_rate / earlier.highest_rate, 1), 1)
+                ELSE
+                    pair.ratio * pair.allowed < now.highest_rate
+                    AND pair.ratio * pair.allowed >= now.lowest_month_rate
+                    AND pair.ratio
+                    <= pair.ratio_before * pair.moved_by
+                    * greatest(coalesce(now.highest_rate / earlier.lowest_rate, 1), 1)
+            END
+        )
 ),
 
 -- An offer whose stay has begun is no longer in the state.
@@ -142,7 +273,10 @@ LEFT JOIN answered ON answered.flag_id = before.flag_id
 LEFT JOIN met ON met.flag_id = before.flag_id
 -- A finding that is raised again stays open, even if the stay of its earlier evidence has begun.
 ANTI JOIN night.finding AS finding ON finding.flag_id = before.flag_id
+LEFT JOIN held ON held.flag_id = before.flag_id
 WHERE
     before.check_in <= sweep.snapshot_date
-    OR met.flag_id IS NOT NULL
-    OR (answered.seen = answered.standing AND NOT answered.is_of_silent_market)
+    OR (
+        held.flag_id IS NULL
+        AND (met.flag_id IS NOT NULL OR (answered.seen = answered.standing AND NOT answered.is_of_silent_market))
+    )

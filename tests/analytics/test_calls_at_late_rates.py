@@ -1,6 +1,7 @@
 """Rates that the supplier follows days late are not prices, nor the fault of the markets that are compared with it.
 
-In the first lake, all markets are compared with CH, and the supplier's franc is twelve days old.
+In the first lake, all markets are compared with CH, and the supplier's franc is seventeen days old. In the second one,
+a property is a tenth dearer in NO while the krone falls so far that a rate of the month explains it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -51,38 +53,72 @@ def course_of(drifts, until, seed):
     return found
 
 
-def test_a_late_franc_of_the_reference_market_is_one_call_about_it_and_none_about_the_others(tmp_path):
-    nights = range(3)
-    drifts = {"USD": (0, 0.003), "SEK": (0, 0.003), "CHF": (0.006, 0.002), "NOK": (0, 0.004)}
-    course, late = course_of(drifts, len(nights), seed=61), {"CHF": 17}
-    with supplied(tmp_path, seed=16, reference_market="CH") as made:
+@contextmanager
+def lake_at(home, course, late, reference_market, change=lambda *_: 1.0):
+    """A supplier that is a day late with each rate, or more, and what reads its nights; `change` is a factor."""
+    with supplied(home, seed=16, reference_market=reference_market) as made:
         ids = made.sandbox.control("properties")["property_ids"][40:60]
         tonight = 0
 
-        def spoil(_market, request, answer):
+        def spoil(market, request, answer):
             said, currency = json.loads(answer), json.loads(request).get("currencyCode")
             if currency in course:
                 dearer(said, course[currency][tonight - late.get(currency, 1)])
+            for each in said.get("properties") or ():
+                dearer({"property": each}, change(tonight, market, ids.index(each["propertyId"])))
             return json.dumps(said).encode()
 
+        def read(nights):
+            def spec_of(number):
+                nonlocal tonight
+                tonight = number
+                load_course(made, home, course, range(-50, 1) if number == nights[0] else [number])
+                return SPEC.format(ids=ids)
+
+            return read_nights(made, nights, spec_of)
+
         made.between.spoil = spoil
-        load_course(made, tmp_path, course, range(-50, 1))
+        yield made, ids, read
 
-        def spec_of(number):
-            nonlocal tonight
-            tonight = number
-            if number:
-                load_course(made, tmp_path, course, [number])
-            return SPEC.format(ids=ids)
 
-        for night in read_nights(made, nights, spec_of):
-            about_prices = {case for case in night.waiting if case[0] != "property_gone_quiet"}
-            assert about_prices == {("fx_markup", "market", "CH", None)}, night.number
+def about_prices(night):
+    # Properties of the sandbox close by themselves, too.
+    return {case for case in night.waiting if case[0] != "property_gone_quiet"}
+
+
+def test_a_late_franc_of_the_reference_market_is_one_call_about_it_and_none_about_the_others(tmp_path):
+    drifts = {"USD": (0, 0.003), "SEK": (0, 0.003), "CHF": (0.006, 0.002), "NOK": (0, 0.004)}
+    with lake_at(tmp_path, course_of(drifts, until=3, seed=61), {"CHF": 17}, "CH") as (made, _, read):
+        for night in read(range(3)):
+            assert about_prices(night) == {("fx_markup", "market", "CH", None)}, night.number
             called = [point for point in night.digest["points"] if point.startswith("Call ")]
             assert len(called) == 1
-            assert called[0].startswith(
-                "Call the supplier about market CH: Converted at a rate other than the reference"
-            )
+            assert called[0].startswith("Call the supplier about market CH: Converted at a rate other than the ")
         flags = "SELECT flag_id FROM report.flag WHERE rule = 'fx_markup' ORDER BY flag_id LIMIT 3"
         for (flag_id,) in rows(made.lake, flags):
             assert explain(made.lake, flag_id, made.settings.max_body_bytes).is_reproduced
+
+
+def test_a_difference_ends_when_its_price_moves_and_not_when_a_rate_does(tmp_path):
+    first, followed, corrected = 0, 6, 7
+    drifts = {"USD": (0, 0.001), "SEK": (0, 0.001), "CHF": (0, 0.001), "NOK": (0, 0.001)}
+    course = course_of(drifts, until=9, seed=5)
+    for number, share in course["NOK"].items():
+        # It falls twice, and the supplier follows each time three days late.
+        course["NOK"][number] = share * (0.95 if number >= 3 else 1) * (0.98 if number >= 4 else 1)
+
+    def change(tonight, market, place):
+        return 1.1 if (market, place) == ("NO", 4) and tonight < corrected else 1.0
+
+    with lake_at(tmp_path, course, {"NOK": 3}, "GB", change) as (_, ids, read):
+        for night in read(range(first, corrected + 1)):
+            expected = {("market_disparity", "property", "NO", ids[4])} if night.number < corrected else set()
+            assert about_prices(night) == expected, night.number
+            points = night.digest["points"]
+            assert any("Price differs from other markets (property " in point for point in points) is (
+                night.number == corrected
+            )
+            moved = [point for point in points if "moved in the same direction" in point]
+            assert not any("ask the supplier" in point for point in moved)
+            if night.number == followed:
+                assert moved[0].endswith("as the reference rate of NOK did: no call is needed.")

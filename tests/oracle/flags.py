@@ -3,7 +3,8 @@
 A finding is seen again by a night that observed some of its evidence. It ends when all of its evidence was answered
 without it, or its stay began. A night without an answer neither counts nor ends it; nor does an answer of which a part
 could not be read, nor that a market sells nothing for a night or two, as if it had failed. Two prices that were apart
-and meet are corrected, whatever became of others.
+and meet are corrected, whatever became of others. That rates alone end no converted difference is left out: in this
+lake, none is explained by a rate later.
 """
 
 from __future__ import annotations
