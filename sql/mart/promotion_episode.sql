@@ -10,21 +10,26 @@
 -- most_depth_pct: Largest depth, 100 x (1 - total / pre_promo_total).
 -- promotion_key: Hash of the promotions named last (see mart.promotion_named); 0: none named.
 -- is_running: Whether the offer was last seen on sale with this promotion.
--- Most offers are never promoted; sorting all of them would take most of the time.
-WITH ever AS (
+-- Most offers have one interval and need no window; of the others, most are never promoted, and sorting all of them
+-- would take most of the time.
+-- NOT MATERIALIZED: each branch reads only its rows, and a query that stops early cannot block the other branch.
+WITH seen AS NOT MATERIALIZED (
     SELECT
-        closed.source,
-        closed.property_id,
-        closed.offer_key
-    FROM state.offer_closed AS closed
-    WHERE closed.total < closed.pre_promo_total
-    UNION
-    SELECT
-        open.source,
-        open.property_id,
-        open.offer_key
-    FROM state.offer_open AS open
-    WHERE open.total < open.pre_promo_total
+        history.*,
+        -- It began with the first sighting of the offer and was not followed by another one.
+        history.valid_from = history.first_seen_at
+        AND coalesce(history.ended_by = 'stay_began', TRUE) AS is_only
+    FROM mart.offer_history AS history
+    WHERE history.is_offered AND history.total IS NOT NULL
+),
+
+ever AS (
+    SELECT DISTINCT
+        seen.source,
+        seen.property_id,
+        seen.offer_key
+    FROM seen
+    WHERE seen.total < seen.pre_promo_total AND NOT seen.is_only
 ),
 
 placed AS (
@@ -55,16 +60,44 @@ placed AS (
         lag(CASE WHEN seen.total < seen.pre_promo_total THEN NULL ELSE seen.last_seen_at END) OVER in_time
             AS plain_seen_at,
         lead(CASE WHEN seen.total < seen.pre_promo_total THEN NULL ELSE seen.valid_from END) OVER in_time AS ended_at
-    FROM mart.offer_history AS seen
+    FROM seen
     -- An inner join, unlike a semi join, passes a filter on the property to both sides.
     INNER JOIN ever
         ON
             ever.source = seen.source
             AND ever.property_id = seen.property_id
             AND ever.offer_key = seen.offer_key
-    WHERE seen.is_offered AND seen.total IS NOT NULL
+    WHERE NOT seen.is_only
     WINDOW in_time AS (PARTITION BY seen.source, seen.property_id, seen.offer_key ORDER BY seen.valid_from)
 )
+
+SELECT
+    seen.source,
+    seen.property_id,
+    seen.offer_key,
+    seen.market,
+    seen.product_type,
+    seen.check_in,
+    seen.nights,
+    seen.party,
+    seen.currency,
+    seen.room_id,
+    seen.board_id,
+    seen.policy_key,
+    seen.valid_from AS began_at,
+    NULL::TIMESTAMPTZ AS plain_seen_at,
+    seen.last_seen_at AS promoted_seen_at,
+    NULL::TIMESTAMPTZ AS ended_at,
+    date_diff('day', seen.valid_from, seen.last_seen_at) AS days,
+    NULL::BIGINT AS days_at_most,
+    100 * (1 - seen.total::DOUBLE / seen.pre_promo_total::DOUBLE) AS least_depth_pct,
+    least_depth_pct AS most_depth_pct, -- noqa: RF02
+    seen.promotion_key,
+    seen.valid_to IS NULL AS is_running
+FROM seen
+WHERE seen.total < seen.pre_promo_total AND seen.is_only
+
+UNION ALL
 
 SELECT
     placed.source,
