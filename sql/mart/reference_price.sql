@@ -105,6 +105,7 @@ promoted AS (
         AND (offer.is_whole OR offer.source = 'multi')
 ),
 
+-- Histories of more than one interval. An offer that has stayed the same needs no look at its history, and most have.
 seen AS (
     SELECT
         history.source,
@@ -126,6 +127,7 @@ seen AS (
             AND latest.offer_key = history.offer_key
             AND latest.is_offered
             AND latest.total < latest.pre_promo_total
+            AND latest.valid_from > latest.first_seen_at
     WHERE history.is_offered AND history.total IS NOT NULL
 ),
 
@@ -193,58 +195,86 @@ priced AS (
     GROUP BY seen.source, seen.property_id, seen.offer_key
 ),
 
+held AS (
+    SELECT
+        promoted.*,
+        priced.plain_seen_at,
+        priced.lowest_before,
+        priced.lowest_from,
+        priced.highest_level,
+        priced.offer_key IS NULL AS is_only,
+        -- Without other intervals, all of these are of the present one.
+        coalesce(priced.began_at, promoted.valid_from) AS began_at,
+        coalesce(priced.first_seen_at, promoted.valid_from) AS seen_from,
+        coalesce(priced.highest, promoted.total) AS highest,
+        coalesce(priced.highest_from, promoted.valid_from) AS highest_from,
+        coalesce(priced.snapshots, promoted.snapshots) AS seen_snapshots,
+        coalesce(priced.promoted_snapshots, promoted.snapshots) AS promoted_snapshots
+    FROM promoted
+    LEFT JOIN priced
+        ON
+            priced.source = promoted.source
+            AND priced.property_id = promoted.property_id
+            AND priced.offer_key = promoted.offer_key
+),
+
 raised AS (
     SELECT
-        priced.*,
+        held.*,
         now.so_far,
+        at_highest.so_far AS so_far_at_highest,
+        CASE
+            WHEN held.is_only THEN ln(held.total::DOUBLE) - at_highest.so_far::DOUBLE ELSE held.highest_level
+        END AS level_at_highest,
         -- A price charged before the market rose counts at today's level, and may then be the highest.
         try_cast(round(
-            greatest(priced.highest::DOUBLE, coalesce(exp(priced.highest_level + now.so_far::DOUBLE), 0)), 4
+            greatest(held.highest::DOUBLE, coalesce(exp(level_at_highest + now.so_far::DOUBLE), 0)), 4 -- noqa: RF02
         ) AS DECIMAL(18, 4)) AS highest_moved
-    FROM priced
-    INNER JOIN promoted
-        ON
-            promoted.source = priced.source
-            AND promoted.property_id = priced.property_id
-            AND promoted.offer_key = priced.offer_key
+    FROM held
     LEFT JOIN moved AS now
         ON
-            now.source = promoted.source
-            AND now.market = promoted.market
-            AND now.product_type = promoted.product_type
-            AND now.started_at = promoted.last_seen_at
+            now.source = held.source
+            AND now.market = held.market
+            AND now.product_type = held.product_type
+            AND now.started_at = held.last_seen_at
+    LEFT JOIN moved AS at_highest
+        ON
+            at_highest.source = held.source
+            AND at_highest.market = held.market
+            AND at_highest.product_type = held.product_type
+            AND at_highest.started_at = held.highest_from
 )
 
 SELECT
-    promoted.source,
-    promoted.offer_key,
-    promoted.property_id,
-    promoted.market,
-    promoted.product_type,
-    promoted.check_in,
-    promoted.nights,
-    promoted.party,
-    promoted.currency,
-    promoted.room_id,
-    promoted.board_id,
-    promoted.policy_key,
-    promoted.total,
-    promoted.pre_promo_total,
-    100 * (1 - promoted.total::DOUBLE / promoted.pre_promo_total::DOUBLE) AS depth_pct,
-    promoted.promotion_key,
-    raised.first_seen_at,
-    date_diff('day', raised.first_seen_at, promoted.last_seen_at) AS history_days,
+    raised.source,
+    raised.offer_key,
+    raised.property_id,
+    raised.market,
+    raised.product_type,
+    raised.check_in,
+    raised.nights,
+    raised.party,
+    raised.currency,
+    raised.room_id,
+    raised.board_id,
+    raised.policy_key,
+    raised.total,
+    raised.pre_promo_total,
+    100 * (1 - raised.total::DOUBLE / raised.pre_promo_total::DOUBLE) AS depth_pct,
+    raised.promotion_key,
+    raised.seen_from AS first_seen_at,
+    date_diff('day', raised.seen_from, raised.last_seen_at) AS history_days,
     raised.began_at,
     raised.plain_seen_at,
-    date_diff('day', raised.first_seen_at, raised.began_at) AS days_before,
+    date_diff('day', raised.seen_from, raised.began_at) AS days_before,
     raised.lowest_before,
     raised.lowest_from,
     raised.highest,
     raised.highest_from,
-    raised.snapshots,
+    raised.seen_snapshots AS snapshots,
     raised.promoted_snapshots,
-    100.0 * raised.promoted_snapshots / raised.snapshots AS promoted_share_pct,
-    round(100 * (exp(coalesce((raised.so_far - at_highest.so_far)::DOUBLE, 0)) - 1), 6) AS moved_pct,
+    100.0 * raised.promoted_snapshots / raised.seen_snapshots AS promoted_share_pct,
+    round(100 * (exp(coalesce((raised.so_far - raised.so_far_at_highest)::DOUBLE, 0)) - 1), 6) AS moved_pct,
     CASE
         WHEN raised.lowest_before IS NOT NULL
             THEN round(100 * (exp(coalesce((raised.so_far - at_lowest.so_far)::DOUBLE, 0)) - 1), 6)
@@ -252,37 +282,26 @@ SELECT
     CASE
         WHEN
             history_days >= analysis.reference_days
-            AND promoted.pre_promo_total::DOUBLE > raised.highest_moved::DOUBLE * (1 + analysis.tolerance_pct / 100)
+            AND raised.pre_promo_total::DOUBLE > raised.highest_moved::DOUBLE * (1 + analysis.tolerance_pct / 100)
             THEN 'never_charged'
         WHEN days_before < analysis.reference_days OR raised.lowest_before IS NULL THEN 'not_enough_history'
         WHEN
-            promoted.pre_promo_total::DOUBLE
+            raised.pre_promo_total::DOUBLE
             > raised.lowest_before::DOUBLE * (1 + analysis.tolerance_pct / 100)
             * exp(coalesce((at_lowest.highest_since - at_lowest.so_far)::DOUBLE, 0))
             THEN 'above_lowest'
         ELSE 'honest'
     END AS reference_verdict,
-    promoted.last_seen_at,
-    promoted.seen_sweep_id,
-    promoted.seen_search_id,
-    promoted.seen_offer_no,
+    raised.last_seen_at,
+    raised.seen_sweep_id,
+    raised.seen_search_id,
+    raised.seen_offer_no,
     raised.highest_moved
-FROM promoted
-INNER JOIN raised
-    ON
-        raised.source = promoted.source
-        AND raised.property_id = promoted.property_id
-        AND raised.offer_key = promoted.offer_key
-LEFT JOIN moved AS at_highest
-    ON
-        at_highest.source = promoted.source
-        AND at_highest.market = promoted.market
-        AND at_highest.product_type = promoted.product_type
-        AND at_highest.started_at = raised.highest_from
+FROM raised
 LEFT JOIN moved AS at_lowest
     ON
-        at_lowest.source = promoted.source
-        AND at_lowest.market = promoted.market
-        AND at_lowest.product_type = promoted.product_type
+        at_lowest.source = raised.source
+        AND at_lowest.market = raised.market
+        AND at_lowest.product_type = raised.product_type
         AND at_lowest.started_at = raised.lowest_from
 CROSS JOIN ref.analysis AS analysis
