@@ -53,119 +53,136 @@ WHERE
 
 UNION ALL BY NAME
 
-SELECT
+SELECT -- noqa: AM07
     'board_family' AS match_grade,
     hash(
-        family.source,
-        family.seen_sweep_id,
-        family.check_in,
-        family.nights,
-        family.party,
-        family.room_no,
-        family.board_family
-    ) AS match_key,
-    family.* EXCLUDE (cheapest), -- noqa: RF02
-    unnest(family.cheapest) -- noqa: AL03
-FROM (
-    SELECT
         offer.source,
-        offer.property_id,
-        offer.cell_key,
-        offer.currency,
-        coalesce(offer.room_stay_id, 0) AS room_no,
         offer.seen_sweep_id,
-        offer.board_family,
-        offer.market,
-        offer.product_type,
-        any_value(offer.check_in) AS check_in,
-        any_value(offer.nights) AS nights,
-        any_value(offer.party) AS party,
-        any_value(offer.currency_asked) AS currency_asked,
-        arg_min(
-            {
-                'offer_key': offer.offer_key,
-                'room_id': offer.room_id,
-                'board_id': offer.board_id,
-                'policy_key': offer.policy_key,
-                'promotion_key': offer.promotion_key,
-                'total': offer.total,
-                'pre_promo_total': offer.pre_promo_total,
-                'floor': offer.floor,
-                'included_charges': offer.included_charges,
-                'seen_search_id': offer.seen_search_id,
-                'seen_offer_no': offer.seen_offer_no
-            },
-            (offer.total, offer.offer_key)
-        ) AS cheapest
-    FROM mart.offer_latest AS offer
-    WHERE
-        offer.total > 0
-        AND offer.currency IS NOT NULL
-        AND offer.is_whole
-    -- Market and product type follow from the cell; as group keys, they let a query that filters on them read less.
-    GROUP BY
-        offer.source,
-        offer.property_id,
-        offer.market,
-        offer.product_type,
-        offer.cell_key,
-        offer.currency,
+        offer.check_in,
+        offer.nights,
+        offer.party,
         coalesce(offer.room_stay_id, 0),
-        offer.seen_sweep_id,
         offer.board_family
-) AS family
+    ) AS match_key,
+    offer.source,
+    offer.property_id,
+    offer.market,
+    offer.product_type,
+    offer.check_in,
+    offer.nights,
+    offer.party,
+    offer.currency_asked,
+    offer.currency,
+    coalesce(offer.room_stay_id, 0) AS room_no,
+    offer.board_family,
+    offer.cell_key,
+    offer.offer_key,
+    offer.room_id,
+    offer.board_id,
+    offer.policy_key,
+    offer.promotion_key,
+    offer.total,
+    offer.pre_promo_total,
+    offer.floor,
+    offer.included_charges,
+    offer.seen_sweep_id,
+    offer.seen_search_id,
+    offer.seen_offer_no
+FROM mart.offer_latest AS offer
+INNER JOIN (
+    SELECT
+        other.source,
+        other.property_id,
+        other.market,
+        other.product_type,
+        min({ 'total': other.total, 'offer_key': other.offer_key })['offer_key'] AS offer_key
+    FROM mart.offer_latest AS other
+    WHERE
+        other.total > 0
+        AND other.currency IS NOT NULL
+        AND other.is_whole
+    -- Market and product type follow from the cell; as keys, they let a query that filters on them read less.
+    GROUP BY
+        other.source,
+        other.property_id,
+        other.market,
+        other.product_type,
+        other.cell_key,
+        other.currency,
+        coalesce(other.room_stay_id, 0),
+        other.seen_sweep_id,
+        other.board_family
+) AS cheapest
+    ON
+        cheapest.source = offer.source
+        AND cheapest.property_id = offer.property_id
+        AND cheapest.market = offer.market
+        AND cheapest.product_type = offer.product_type
+        AND cheapest.offer_key = offer.offer_key
 
 UNION ALL BY NAME
 
-SELECT
+SELECT -- noqa: AM07
     'cheapest' AS match_grade,
-    hash(cell.source, cell.seen_sweep_id, cell.check_in, cell.nights, cell.party, cell.room_no) AS match_key,
-    cell.* EXCLUDE (cheapest), -- noqa: RF02
-    unnest(cell.cheapest) -- noqa: AL03
-FROM (
-    SELECT
+    hash(
         offer.source,
-        offer.property_id,
-        offer.cell_key,
-        offer.currency,
-        coalesce(offer.room_stay_id, 0) AS room_no,
         offer.seen_sweep_id,
-        offer.market,
-        offer.product_type,
-        any_value(offer.check_in) AS check_in,
-        any_value(offer.nights) AS nights,
-        any_value(offer.party) AS party,
-        any_value(offer.currency_asked) AS currency_asked,
-        arg_min(
-            {
-                'offer_key': offer.offer_key,
-                'board_family': offer.board_family,
-                'room_id': offer.room_id,
-                'board_id': offer.board_id,
-                'policy_key': offer.policy_key,
-                'promotion_key': offer.promotion_key,
-                'total': offer.total,
-                'pre_promo_total': offer.pre_promo_total,
-                'floor': offer.floor,
-                'included_charges': offer.included_charges,
-                'seen_search_id': offer.seen_search_id,
-                'seen_offer_no': offer.seen_offer_no
-            },
-            (offer.total, offer.offer_key)
-        ) AS cheapest
-    FROM mart.offer_latest AS offer
+        offer.check_in,
+        offer.nights,
+        offer.party,
+        coalesce(offer.room_stay_id, 0)
+    ) AS match_key,
+    offer.source,
+    offer.property_id,
+    offer.market,
+    offer.product_type,
+    offer.check_in,
+    offer.nights,
+    offer.party,
+    offer.currency_asked,
+    offer.currency,
+    coalesce(offer.room_stay_id, 0) AS room_no,
+    offer.board_family,
+    offer.cell_key,
+    offer.offer_key,
+    offer.room_id,
+    offer.board_id,
+    offer.policy_key,
+    offer.promotion_key,
+    offer.total,
+    offer.pre_promo_total,
+    offer.floor,
+    offer.included_charges,
+    offer.seen_sweep_id,
+    offer.seen_search_id,
+    offer.seen_offer_no
+FROM mart.offer_latest AS offer
+INNER JOIN (
+    SELECT
+        other.source,
+        other.property_id,
+        other.market,
+        other.product_type,
+        min({ 'total': other.total, 'offer_key': other.offer_key })['offer_key'] AS offer_key
+    FROM mart.offer_latest AS other
     WHERE
-        offer.total > 0
-        AND offer.currency IS NOT NULL
-        AND offer.is_whole
-    -- Market and product type follow from the cell; as group keys, they let a query that filters on them read less.
+        other.total > 0
+        AND other.currency IS NOT NULL
+        AND other.is_whole
+    -- Market and product type follow from the cell; as keys, they let a query that filters on them read less.
     GROUP BY
-        offer.source,
-        offer.property_id,
-        offer.market,
-        offer.product_type,
-        offer.cell_key,
-        offer.currency,
-        coalesce(offer.room_stay_id, 0),
-        offer.seen_sweep_id
-) AS cell
+        other.source,
+        other.property_id,
+        other.market,
+        other.product_type,
+        other.cell_key,
+        other.currency,
+        coalesce(other.room_stay_id, 0),
+        other.seen_sweep_id
+) AS cheapest
+    ON
+        cheapest.source = offer.source
+        AND cheapest.property_id = offer.property_id
+        AND cheapest.market = offer.market
+        AND cheapest.product_type = offer.product_type
+        AND cheapest.offer_key = offer.offer_key
