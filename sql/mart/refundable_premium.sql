@@ -16,7 +16,59 @@
 -- list offer (mart.policy_step).
 -- Offers without room, board or currency are left out: they may be of two rooms. So are those in partly unreadable
 -- answers: the cheaper one may be missing.
-WITH side AS (
+WITH offer AS NOT MATERIALIZED (
+    SELECT
+        latest.source,
+        latest.property_id,
+        latest.offer_key,
+        latest.policy_key,
+        latest.refundability,
+        latest.total,
+        -- All that both offers share besides the property, in one number, valid within the query: grouping by eight
+        -- columns takes twice as long.
+        hash(
+            latest.source,
+            latest.cell_key,
+            latest.room_stay_id,
+            latest.room_id,
+            latest.board_id,
+            latest.currency,
+            latest.seen_sweep_id
+        ) AS terms
+    FROM mart.offer_latest AS latest
+    WHERE
+        latest.total > 0
+        AND latest.room_id IS NOT NULL
+        AND latest.board_id IS NOT NULL
+        AND latest.currency IS NOT NULL
+        AND latest.is_whole
+),
+
+-- Among equal totals, the smallest key, so that the result is always the same.
+non_refundable AS (
+    SELECT
+        offer.property_id,
+        offer.terms,
+        min({ 'total': offer.total, 'offer_key': offer.offer_key, 'policy_key': offer.policy_key }) AS cheapest
+    FROM offer
+    WHERE offer.refundability = 'non_refundable'
+    GROUP BY offer.property_id, offer.terms
+),
+
+side AS (
+    SELECT
+        any_value(offer.source) AS source,
+        offer.property_id,
+        min({ 'total': offer.total, 'offer_key': offer.offer_key })['offer_key'] AS refundable_key,
+        any_value(other.cheapest) AS non_refundable
+    FROM offer
+    INNER JOIN non_refundable AS other ON other.property_id = offer.property_id AND other.terms = offer.terms
+    WHERE offer.refundability = 'refundable'
+    GROUP BY offer.property_id, offer.terms
+),
+
+-- What is shown of them is read of the refundable one: comparing all offers without it is faster.
+paired AS (
     SELECT
         offer.source,
         offer.property_id,
@@ -26,60 +78,43 @@ WITH side AS (
         offer.board_id,
         offer.currency,
         offer.seen_sweep_id,
-        any_value(offer.market) AS market,
-        any_value(offer.product_type) AS product_type,
-        any_value(offer.check_in) AS check_in,
-        any_value(offer.nights) AS nights,
-        any_value(offer.party) AS party,
-        any_value(offer.lead_days) AS lead_days,
-        any_value(offer.last_seen_at) AS last_seen_at,
-        min(offer.total) FILTER (WHERE offer.refundability = 'refundable') AS refundable_total,
-        min(offer.total) FILTER (WHERE offer.refundability = 'non_refundable') AS non_refundable_total,
-        -- Among equal totals, take the smallest key, so that the result is always the same.
-        arg_min(offer.offer_key, (offer.total, offer.offer_key)) FILTER (WHERE offer.refundability = 'refundable')
-            AS refundable_key,
-        arg_min(offer.offer_key, (offer.total, offer.offer_key)) FILTER (WHERE offer.refundability = 'non_refundable')
-            AS non_refundable_key,
-        arg_min(offer.policy_key, (offer.total, offer.offer_key)) FILTER (WHERE offer.refundability = 'refundable')
-            AS refundable_policy_key,
-        arg_min(offer.policy_key, (offer.total, offer.offer_key)) FILTER (WHERE offer.refundability = 'non_refundable')
-            AS non_refundable_policy_key
+        offer.market,
+        offer.product_type,
+        offer.check_in,
+        offer.nights,
+        offer.party,
+        offer.lead_days,
+        offer.last_seen_at,
+        offer.total AS refundable_total,
+        side.non_refundable['total'] AS non_refundable_total,
+        offer.offer_key AS refundable_key,
+        side.non_refundable['offer_key'] AS non_refundable_key,
+        offer.policy_key AS refundable_policy_key,
+        side.non_refundable['policy_key'] AS non_refundable_policy_key
     FROM mart.offer_latest AS offer
-    WHERE
-        offer.refundability IN ('refundable', 'non_refundable')
-        AND offer.total > 0
-        AND offer.room_id IS NOT NULL
-        AND offer.board_id IS NOT NULL
-        AND offer.currency IS NOT NULL
-        AND offer.is_whole
-    GROUP BY
-        offer.source,
-        offer.property_id,
-        offer.cell_key,
-        offer.room_stay_id,
-        offer.room_id,
-        offer.board_id,
-        offer.currency,
-        offer.seen_sweep_id
-    HAVING refundable_total IS NOT NULL AND non_refundable_total IS NOT NULL
+    INNER JOIN side
+        ON
+            side.source = offer.source
+            AND side.property_id = offer.property_id
+            AND side.refundable_key = offer.offer_key
 ),
 
 timed AS (
     SELECT
-        side.*,
+        paired.*,
         date_diff(
             'minute',
-            side.last_seen_at,
+            paired.last_seen_at,
             mart.check_in_at(
-                side.check_in,
+                paired.check_in,
                 arrival.check_in_time,
                 arrival.time_zone,
                 analysis.check_in_hour,
                 analysis.check_in_time_zone
             )
         ) / 60.0 AS hours
-    FROM side
-    LEFT JOIN mart.property_check_in AS arrival ON arrival.property_id = side.property_id
+    FROM paired
+    LEFT JOIN mart.property_check_in AS arrival ON arrival.property_id = paired.property_id
     CROSS JOIN ref.analysis AS analysis
 ),
 
