@@ -58,7 +58,8 @@ apart AS (
     WHERE known.reference_converted > 0
 ),
 
-offer AS (
+-- NOT MATERIALIZED: each step then reads only its offers and columns, not all of them.
+offer AS NOT MATERIALIZED (
     SELECT
         sold.*,
         -- No promotion takes nothing off; one without a price before it takes off an unknown amount.
