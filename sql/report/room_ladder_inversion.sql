@@ -13,17 +13,8 @@ WITH offer AS (
         latest.property_id,
         latest.cell_key,
         latest.offer_key,
-        latest.market,
-        latest.product_type,
-        latest.check_in,
-        latest.nights,
-        latest.party,
-        latest.currency,
         latest.room_id,
-        latest.board_id,
-        latest.policy_key,
         latest.total,
-        latest.seen_sweep_id,
         latest.seen_search_id,
         latest.seen_offer_no,
         -- All but property, room and stay in one number, valid within the query: joining and grouping by eleven
@@ -94,30 +85,17 @@ ladder AS (
 -- One row per stay of a ladder: the comparison itself, and the evidence for which room is the better one.
 compared AS (
     SELECT
-        better.*,
-        ladder.better_room_id,
-        ladder.lesser_room_id,
-        ladder.stays_compared,
-        ladder.stays_dearer,
+        ladder.*,
+        better.source,
+        better.cell_key,
+        better.offer_key,
+        better.total,
+        better.seen_search_id,
+        better.seen_offer_no,
+        lesser.offer_key AS lesser_key,
         lesser.total AS lesser_total,
-        mart.observation(
-            'better_room',
-            better.source,
-            better.property_id,
-            better.offer_key,
-            better.seen_sweep_id,
-            better.seen_search_id,
-            better.seen_offer_no
-        ) AS better_seen,
-        mart.observation(
-            'lesser_room',
-            lesser.source,
-            lesser.property_id,
-            lesser.offer_key,
-            lesser.seen_sweep_id,
-            lesser.seen_search_id,
-            lesser.seen_offer_no
-        ) AS lesser_seen
+        lesser.seen_search_id AS lesser_search_id,
+        lesser.seen_offer_no AS lesser_offer_no
     FROM ladder
     INNER JOIN offer AS better
         ON
@@ -132,14 +110,22 @@ compared AS (
             AND lesser.room_id = ladder.lesser_room_id
 ),
 
+-- Numbers alone: source and sweep are those of the terms.
 evidence AS (
     SELECT
         compared.property_id,
         compared.terms,
         compared.better_room_id,
         compared.lesser_room_id,
-        list(compared.better_seen ORDER BY compared.cell_key)
-        || list(compared.lesser_seen ORDER BY compared.cell_key) AS evidence
+        list_sort(list({
+            'cell_key': compared.cell_key,
+            'better_key': compared.offer_key,
+            'better_search_id': compared.seen_search_id,
+            'better_offer_no': compared.seen_offer_no,
+            'lesser_key': compared.lesser_key,
+            'lesser_search_id': compared.lesser_search_id,
+            'lesser_offer_no': compared.lesser_offer_no
+        })) AS stays
     FROM compared
     GROUP BY compared.property_id, compared.terms, compared.better_room_id, compared.lesser_room_id
 ),
@@ -160,7 +146,7 @@ SELECT
         'room_ladder_inversion',
         concat_ws(
             '|',
-            sized.source,
+            better.source,
             sized.offer_key,
             sized.lesser_room_id
         )
@@ -169,30 +155,53 @@ SELECT
     mart.severity(sized.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     sized.size_pct,
     sized.gap::DECIMAL(18, 4) AS amount,
-    sized.source,
+    better.source,
     sized.property_id,
-    sized.market,
-    sized.product_type,
-    sized.check_in,
-    sized.nights,
-    sized.party,
-    sized.currency,
+    better.market,
+    better.product_type,
+    better.check_in,
+    better.nights,
+    better.party,
+    better.currency,
     format(
         'Room {} costs {:,.2f} {}, and room {} costs {:,.2f}, though room {} is the dearer one in {} of {} stays.',
         sized.better_room_id,
         sized.total,
-        sized.currency,
+        better.currency,
         sized.lesser_room_id,
         sized.lesser_total,
         sized.better_room_id,
         sized.stays_dearer,
         sized.stays_compared
     ) AS finding,
-    evidence.evidence,
+    list_transform(
+        evidence.stays,
+        lambda stay: mart.observation( -- noqa: CP01
+            'better_room',
+            better.source,
+            better.property_id,
+            stay['better_key'], -- noqa: RF02
+            better.seen_sweep_id,
+            stay['better_search_id'], -- noqa: RF02
+            stay['better_offer_no'] -- noqa: RF02
+        )
+    )
+    || list_transform(
+        evidence.stays,
+        lambda stay: mart.observation( -- noqa: CP01
+            'lesser_room',
+            better.source,
+            better.property_id,
+            stay['lesser_key'], -- noqa: RF02
+            better.seen_sweep_id,
+            stay['lesser_search_id'], -- noqa: RF02
+            stay['lesser_offer_no'] -- noqa: RF02
+        )
+    ) AS evidence,
     mart.conversion(NULL, NULL, NULL, NULL) AS fx,
     sized.offer_key,
-    sized.board_id,
-    sized.policy_key,
+    better.board_id,
+    better.policy_key,
     sized.better_room_id,
     sized.lesser_room_id,
     sized.total AS better_total,
@@ -206,5 +215,11 @@ INNER JOIN evidence
         AND evidence.terms = sized.terms
         AND evidence.better_room_id = sized.better_room_id
         AND evidence.lesser_room_id = sized.lesser_room_id
+-- The rest of what is shown is read of the findings alone.
+INNER JOIN state.offer_open AS better
+    ON
+        better.property_id = sized.property_id
+        AND better.offer_key = sized.offer_key
+        AND better.source = sized.source
 CROSS JOIN ref.analysis AS analysis
 WHERE sized.size_pct > analysis.tolerance_pct
