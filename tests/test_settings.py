@@ -118,6 +118,7 @@ def test_keys_in_the_address_of_a_lake_are_refused_and_not_repeated():
     in_a_query = ("postgresql://host/lake?password=hunter2", "az://box/lake?sig=hunter2", "s3://bucket?secret=hunter2")
     of_a_file = ("//me:hunter2@host/lake", "file://me:hunter2@host/lake", "'//me:hunter2@host'")
     alone = ("s3:AKIA1:hunter2@bucket", "AKIA1:hunter2@bucket/prefix", "lake=s3://AKIA1:hunter2@bucket")
+    alone += ("s3 ://AKIA1:hunter2@bucket", "store:9000/bucket?key=hunter2")
     for address in (*at_bucket, *mistyped, *quoted, *elsewhere, *in_a_query, *of_a_file, *alone):
         with pytest.raises(SettingsError) as caught:
             read_settings(lake=address)

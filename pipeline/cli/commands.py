@@ -67,11 +67,11 @@ def _on_this_machine(path: Path | None) -> Path | None:
 
 
 def _outside_lakes(path: Path | None) -> Path | None:
-    """Refuse a file in a lake: it would be replaced, and raw answers cannot be restored."""
+    """Refuse a file in a lake: it could replace one, and raw answers cannot be restored."""
     if _on_this_machine(path) is not None and "\0" not in str(path):
         real = Path(os.path.realpath(str(path)))
         if any((folder / "lake.json").is_file() for folder in real.parents):
-            raise typer.BadParameter("it must not be in a lake, whose files it could replace")
+            raise typer.BadParameter("it must not be in a lake, whose files are its own")
     return path
 
 
@@ -485,7 +485,7 @@ def verify(
 @app.command()
 def export(
     file: Annotated[
-        Path, typer.Argument(help="The DuckDB file to write; it must not exist yet.", callback=_on_this_machine)
+        Path, typer.Argument(help="The DuckDB file to write; it must not exist yet.", callback=_outside_lakes)
     ],
     properties: OnlyProperties = None,
     market: OnlyMarkets = None,

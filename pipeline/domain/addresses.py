@@ -22,7 +22,8 @@ _CLEAR = frozenset({"http", "redis", "tcp"})
 # No bucket has a colon in its name. A key may have a slash, and the scheme may be wrong or missing: `s3a://`, `//`.
 # The address may be quoted, follow the name of a setting, or carry its keys in a query.
 _KEYED = re.compile(
-    r"(?:\W*\w+=)?\W*(?:s3://[^/]*:|(?!file:)[a-z][a-z0-9+.-]+:/.*[@?]|(?:file:)?//[^/]*:[^/]*@|[^/]*:[^/]*@)",
+    r"(?:\W*\w+=)?\W*"
+    r"(?:s3\s*://[^/]*:|(?!file:)[a-z][a-z0-9+.-]+\s*:/.*[@?]|(?:file:)?//[^/]*:[^/]*@|[^/]*:[^/]*@|[^/]*:\d+/.*[@?])",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -161,10 +161,12 @@ def _as_text(name: str, kind: pl.DataType) -> pl.Expr:
         # Without a time zone it has no offset, and is refused.
         return (column if kind.time_zone is None else column.dt.convert_time_zone("UTC")).dt.to_string("iso:strict")
     text = column.cast(pl.String)
-    # A float of 2^53 or more may already be a different id from the one written: it keeps its ".0" and is refused.
-    return (
-        pl.when(column.abs() < 2**53).then(text.str.replace(r"\.0$", "")).otherwise(text) if kind.is_float() else text
-    )
+    if not kind.is_float():
+        return text
+    # A float beyond the whole numbers that its type can tell apart may already be a different id from the one written:
+    # it keeps its ".0" and is refused.
+    exact = 2**24 if kind == pl.Float32 else 2**53
+    return pl.when(column.abs() < exact).then(text.str.replace(r"\.0$", "")).otherwise(text)
 
 
 def _check_header(found: Iterable[str], columns: Sequence[InputColumn], findings: Findings) -> None:

@@ -30,8 +30,9 @@ class Answer:
     """The last attempt of one search.
 
     `body` holds the wire bytes as received, in `content_encoding`; it is empty if they broke off or were too many,
-    see `failure`. `started_at` and `ended_at` (UTC) span the last attempt only, without the wait for its turn.
-    `attempts` counts the requests sent. `failure_detail` is safe to show and to store.
+    see `failure`. In an error that repeats our secret or token, `(hidden)` stands in its place.
+    `started_at` and `ended_at` (UTC) span the last attempt only, without the wait for its turn. `attempts` counts the
+    requests sent. `failure_detail` is safe to show and to store.
     """
 
     http_status: int | None

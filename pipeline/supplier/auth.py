@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import re
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
@@ -21,6 +22,8 @@ import httpx
 from pipeline.domain.errors import TokenRefused
 from pipeline.domain.texts import shortened
 from pipeline.settings import Credentials
+from pipeline.supplier.bodies import UnreadableBody, inflate
+from pipeline.supplier.error_bodies import ERROR_BODY_BYTES
 
 TOKEN_PATH = "/auth/oauth/token"  # noqa: S105 - an address
 
@@ -40,6 +43,7 @@ _NOT_NOW = frozenset({408, 425, 429})
 _TOKENS_HIDDEN = 100
 
 _HIDDEN = "(hidden)"
+_ESCAPE = re.compile(r"\\u[0-9a-f]{4}")
 _DETAIL_CHARACTERS = 300
 
 
@@ -123,6 +127,25 @@ class ClientCredentials(httpx.Auth):
         for secret in sorted({*self._secrets, *self._tokens}, key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
         return text
+
+    def redact_body(self, body: bytes, content_encoding: str) -> tuple[bytes, str]:
+        """Return the body of an error answer, and its encoding: plain text without secrets if it holds any."""
+        try:
+            plain = inflate(body, content_encoding, limit_bytes=ERROR_BODY_BYTES)
+        except UnreadableBody:
+            # No text is ever read from it.
+            return body, content_encoding
+        hidden = plain
+        for written in sorted(map(str.encode, self._in_json()), key=len, reverse=True):
+            hidden = hidden.replace(written, _HIDDEN.encode())
+        return (body, content_encoding) if hidden == plain else (hidden, "")
+
+    def _in_json(self) -> set[str]:
+        """Return what is secret as JSON may have it: services differ in what they escape."""
+        known = {*self._secrets, *self._tokens}
+        escaped = {json.dumps(each, ensure_ascii=is_ascii)[1:-1] for each in known for is_ascii in (True, False)}
+        escaped |= {_ESCAPE.sub(lambda found: found[0].upper().replace("U", "u", 1), each) for each in escaped}
+        return {each.replace("/", slash) for each in known | escaped for slash in ("/", "\\/")}
 
     def _is_fresh(self) -> bool:
         return self._token is not None and self._now() < self._token.stale_at

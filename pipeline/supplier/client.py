@@ -249,11 +249,15 @@ class SupplierClient:
         self._was_ever_reached |= failure is not Failure.UNREACHABLE
         if operation is Operation.QUOTE:
             self._refuse_forbidden_quotes(reply.status, is_allowed=failure is None)
+        body, encoding = reply.body, reply.headers.get("content-encoding", "")
+        if failure is not None or reply.status != httpx.codes.OK:
+            # Some suppliers repeat the token in their error, and its text is shown and exported.
+            body, encoding = self._auth.redact_body(body, encoding)
         return Answer(
             reply.status,
             reply.headers.get("content-type", ""),
-            reply.headers.get("content-encoding", ""),
-            reply.body,
+            encoding,
+            body,
             started_at,
             self._wall_clock(),
             sent,

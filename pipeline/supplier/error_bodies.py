@@ -8,16 +8,16 @@ from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.failure_signs import SERVER_CODES, server_code
 
 # An error answer has a few lines, sometimes with a stack trace; anything larger is not one.
-_ERROR_BODY_BYTES = 1024 * 1024
+ERROR_BODY_BYTES = 1024 * 1024
 
 
 def error_codes(body: bytes, content_encoding: str = "") -> tuple[int, ...]:
     """Return the codes of an error answer, in either item shape, as far as they can be read."""
-    codes = (_code(item) for item in _items(_document(body, content_encoding, _ERROR_BODY_BYTES)))
+    codes = (_code(item) for item in _items(_document(body, content_encoding, ERROR_BODY_BYTES)))
     return tuple(dict.fromkeys(code for code in codes if code is not None))
 
 
-def error_messages(body: bytes, content_encoding: str = "", *, limit_bytes: int = _ERROR_BODY_BYTES) -> tuple[str, ...]:
+def error_messages(body: bytes, content_encoding: str = "", *, limit_bytes: int = ERROR_BODY_BYTES) -> tuple[str, ...]:
     """Return the texts of an answer's errors, in either item shape, as far as they can be read."""
     items = [item for item in _items(_document(body, content_encoding, limit_bytes)) if isinstance(item, dict)]
     texts = (item.get(name) for item in items for name in ("message", "errorDescription"))
@@ -27,7 +27,7 @@ def error_messages(body: bytes, content_encoding: str = "", *, limit_bytes: int 
 
 def server_failure(body: bytes, content_encoding: str) -> int | None:
     """Return the code of a server's failure anywhere in a 400, if there is one."""
-    return server_code(_document(body, content_encoding, _ERROR_BODY_BYTES))
+    return server_code(_document(body, content_encoding, ERROR_BODY_BYTES))
 
 
 def codes_of(errors: object) -> list[int]:

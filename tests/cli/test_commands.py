@@ -444,6 +444,15 @@ def test_no_output_replaces_a_file_of_a_lake(run_here, night, words, place):
     assert (target.read_bytes() if target.exists() else None) == before
 
 
+@pytest.mark.parametrize("place", ["x.duckdb", "published/x.duckdb", "raw/of/a/x.duckdb"])
+def test_no_file_is_exported_into_a_lake(run_here, night, place):
+    target = night[0].lake / place
+    done = run_here("export", str(target))
+    assert done.returncode == 2
+    assert "must not be in a lake" in " ".join(done.stderr.replace("│", "").split())
+    assert not target.exists()
+
+
 @pytest.mark.parametrize("folder", ["file", "file/in-it"])
 def test_a_folder_that_cannot_be_pulled_into_is_a_message(user, run_here, night, folder):
     (user.home / "file").write_text("a file, no folder")

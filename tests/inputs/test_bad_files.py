@@ -196,12 +196,17 @@ def test_parquet_is_read_like_csv_whatever_its_types():
     assert read(MAP, sink.getvalue(), "map.parquet")["branded_id"].to_list() == [1, 2**60 + 1]
 
 
-def test_an_id_that_a_float_cannot_hold_is_refused_and_not_rounded():
+@pytest.mark.parametrize(
+    ("kind", "highest", "written", "shown"),
+    [(pl.Float64, 2**53 - 1, 2**53, "9007199254740992.0"), (pl.Float32, 2**24 - 1, 123456789, "123456790.0")],
+)
+def test_an_id_that_a_float_cannot_hold_is_refused_and_not_rounded(kind, highest, written, shown):
     sink = io.BytesIO()
-    pl.DataFrame({"branded_id": [2.0**53 - 1, 2.0**53], "unbranded_id": [1, 2]}).write_parquet(sink)
-    assert "row 3, column branded_id: '9007199254740992.0' is not" in reported(
-        read, MAP, sink.getvalue(), "map.parquet"
-    )
+    ids = pl.Series([highest, written]).cast(kind)
+    pl.DataFrame({"branded_id": ids, "unbranded_id": [1, 2]}).write_parquet(sink)
+    said = reported(read, MAP, sink.getvalue(), "map.parquet")
+    assert f"row 3, column branded_id: '{shown}' is not" in said
+    assert "row 2" not in said
 
 
 def test_prices_of_parquet_keep_their_instant_and_their_digits():

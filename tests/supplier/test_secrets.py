@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
+import json
 import logging
 import traceback
 from urllib.parse import quote_plus
@@ -60,6 +62,48 @@ def test_no_repr_log_error_or_traceback_holds_a_secret(wire, caplog, capfd):
     assert "(hidden)" in everything
     for form in forms_of(wire):
         assert form not in everything
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 429, 500, 503])
+@pytest.mark.parametrize("is_compressed", [False, True])
+@pytest.mark.parametrize("is_escaped", [False, True])
+def test_an_error_that_repeats_a_secret_lands_without_it_and_keeps_the_rest(wire, status, is_compressed, is_escaped):
+    token = "t0ken/with+slashes=="
+    said = f"{wire.secret} {quote_plus(wire.secret)} Bearer {token}"
+    error = json.dumps({"errors": [{"errorCode": 500, "errorDescription": said, "id": 4711}]}, ensure_ascii=is_escaped)
+    body = (
+        error.replace("/", "\\/").replace("u00e4", "u00E4").replace("u00f6", "u00F6") if is_escaped else error
+    ).encode()
+    headers = ()
+    if is_compressed:
+        body, headers = gzip.compress(body), ("Content-Encoding: gzip",)
+
+    async def ask():
+        supplier = wire.Supplier(
+            [wire.reply(status, body, headers=headers)] * 2, tokens=[wire.token_reply(token), wire.token_reply(token)]
+        )
+        async with wire.running(supplier), wire.client(supplier.url, attempts=1) as client:
+            return await client.ask(Operation.MULTI, b"{}")
+
+    answer = asyncio.run(ask())
+    assert (answer.http_status, answer.content_encoding) == (status, "")
+    (landed,) = json.loads(answer.body)["errors"]
+    assert landed == {"errorCode": 500, "errorDescription": "(hidden) (hidden) Bearer (hidden)", "id": 4711}
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip"])
+def test_an_error_without_a_secret_lands_as_it_arrived(wire, encoding):
+    body = b'{"errors": [{"errorCode": 1001}]}'
+    body = gzip.compress(body) if encoding else body
+    headers = (f"Content-Encoding: {encoding}",) if encoding else ()
+
+    async def ask():
+        supplier = wire.Supplier([wire.reply(400, body, headers=headers)], tokens=[wire.token_reply(TOKEN)])
+        async with wire.running(supplier), wire.client(supplier.url, attempts=1) as client:
+            return await client.ask(Operation.MULTI, b"{}")
+
+    answer = asyncio.run(ask())
+    assert (answer.body, answer.content_encoding) == (body, encoding)
 
 
 def test_settings_show_no_secret(wire):
