@@ -165,7 +165,7 @@ def _as_text(name: str, kind: pl.DataType) -> pl.Expr:
         return text
     # A float beyond the whole numbers that its type can tell apart may already be a different id from the one written:
     # it keeps its ".0" and is refused.
-    exact = 2**24 if kind == pl.Float32 else 2**53
+    exact = 2**11 if kind == pl.Float16 else 2**24 if kind == pl.Float32 else 2**53
     return pl.when(column.abs() < exact).then(text.str.replace(r"\.0$", "")).otherwise(text)
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import re
 import time
-from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,8 +20,7 @@ import httpx
 from pipeline.domain.errors import TokenRefused
 from pipeline.domain.texts import shortened
 from pipeline.settings import Credentials
-from pipeline.supplier.bodies import UnreadableBody, inflate
-from pipeline.supplier.error_bodies import ERROR_BODY_BYTES
+from pipeline.supplier.secret_texts import SecretTexts
 
 TOKEN_PATH = "/auth/oauth/token"  # noqa: S105 - an address
 
@@ -39,11 +36,6 @@ _MARGIN_SHARE = 0.2
 # Statuses that mean 'not now' rather than 'not you'.
 _NOT_NOW = frozenset({408, 425, 429})
 
-# The latest tokens are hidden in messages; more would fill memory if each search needed its own.
-_TOKENS_HIDDEN = 100
-
-_HIDDEN = "(hidden)"
-_ESCAPE = re.compile(r"\\u[0-9a-f]{4}")
 _DETAIL_CHARACTERS = 300
 
 
@@ -89,8 +81,7 @@ class ClientCredentials(httpx.Auth):
         self._refresh = asyncio.Lock()
         self._headers, self._body = _token_request(client_id, client_secret, self._scopes, credentials)
         basic = self._headers.get("Authorization", "").removeprefix("Basic ")
-        self._secrets = {client_secret, quote_plus(client_secret), basic} - {""}
-        self._tokens: deque[str] = deque(maxlen=_TOKENS_HIDDEN)
+        self.secrets = SecretTexts(client_secret, basic)
 
     def __repr__(self) -> str:
         return f"ClientCredentials({self.address!r})"
@@ -119,33 +110,8 @@ class ClientCredentials(httpx.Auth):
     def take_over(self, other: ClientCredentials) -> None:
         """Use the token that another client of the same name got."""
         self._token = other._token
-        self._tokens.extend(other._tokens)
-
-    def redact(self, text: str) -> str:
-        """Return `text` without the secret and the latest tokens, in every form in which they are sent."""
-        # The longest first, as one may be part of another.
-        for secret in sorted({*self._secrets, *self._tokens}, key=len, reverse=True):
-            text = text.replace(secret, _HIDDEN)
-        return text
-
-    def redact_body(self, body: bytes, content_encoding: str) -> tuple[bytes, str]:
-        """Return the body of an error answer, and its encoding: plain text without secrets if it holds any."""
-        try:
-            plain = inflate(body, content_encoding, limit_bytes=ERROR_BODY_BYTES)
-        except UnreadableBody:
-            # No text is ever read from it.
-            return body, content_encoding
-        hidden = plain
-        for written in sorted(map(str.encode, self._in_json()), key=len, reverse=True):
-            hidden = hidden.replace(written, _HIDDEN.encode())
-        return (body, content_encoding) if hidden == plain else (hidden, "")
-
-    def _in_json(self) -> set[str]:
-        """Return what is secret as JSON may have it: services differ in what they escape."""
-        known = {*self._secrets, *self._tokens}
-        escaped = {json.dumps(each, ensure_ascii=is_ascii)[1:-1] for each in known for is_ascii in (True, False)}
-        escaped |= {_ESCAPE.sub(lambda found: found[0].upper().replace("U", "u", 1), each) for each in escaped}
-        return {each.replace("/", slash) for each in known | escaped for slash in ("/", "\\/")}
+        for token in other.secrets.tokens():
+            self.secrets.add(token)
 
     def _is_fresh(self) -> bool:
         return self._token is not None and self._now() < self._token.stale_at
@@ -170,6 +136,7 @@ class ClientCredentials(httpx.Auth):
             raise TokenRefused(
                 "The token endpoint answered 200, but without a usable access_token.", hint="Check NIGHTAUDIT_AUTH_URL."
             )
+        self.secrets.add(value)
         if not isinstance(kind, str) or kind.lower() != "bearer":
             raise TokenRefused(
                 f"The token endpoint issued a token of type {self._safe(kind)}; only Bearer tokens are supported.",
@@ -177,7 +144,6 @@ class ClientCredentials(httpx.Auth):
             )
         lifetime = _lifetime_seconds(fields.get("expires_in"))
         margin = min(_MARGIN_SECONDS, lifetime * _MARGIN_SHARE)
-        self._tokens.append(value)
         self._token = _Token(value, self._now() + lifetime - margin)
 
     def _refused(self, status: int, fields: dict[str, Any] | None) -> TokenRefused:
@@ -191,7 +157,7 @@ class ClientCredentials(httpx.Auth):
 
     def _safe(self, said: object) -> str:
         """Return text of the token endpoint, shortened, on one line and without our secrets."""
-        return shortened(self.redact(" ".join(str(said).split())), _DETAIL_CHARACTERS)
+        return shortened(self.secrets.redact(" ".join(str(said).split())), _DETAIL_CHARACTERS)
 
 
 def _token_request(

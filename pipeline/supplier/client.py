@@ -21,7 +21,7 @@ from pipeline.settings import Clock, Settings, utc_now
 from pipeline.supplier.answer import Answer, Failure
 from pipeline.supplier.auth import TOKEN_PATH, USER_AGENT, ClientCredentials, TokenUnavailable
 from pipeline.supplier.connection import SLOT, PooledTransport
-from pipeline.supplier.envelope import failure_in
+from pipeline.supplier.envelope import failure_in, has_offers
 from pipeline.supplier.error_bodies import server_failure
 from pipeline.supplier.exchange import Limits, Reply, exchange
 from pipeline.supplier.failures import describe, failure_of_status
@@ -217,7 +217,7 @@ class SupplierClient:
                     self._wall_clock(),
                     sent,
                     Failure.UNREACHABLE if error.is_unreachable else Failure.NO_TOKEN,
-                    f"token endpoint: {self._auth.redact(str(error))}",
+                    f"token endpoint: {self._auth.secrets.redact(str(error))}",
                     {"retry-after": error.retry_after} if error.retry_after else {},
                 )
 
@@ -250,20 +250,22 @@ class SupplierClient:
         if operation is Operation.QUOTE:
             self._refuse_forbidden_quotes(reply.status, is_allowed=failure is None)
         body, encoding = reply.body, reply.headers.get("content-encoding", "")
-        if failure is not None or reply.status != httpx.codes.OK:
+        secrets = self._auth.secrets
+        if reply.status != httpx.codes.OK or not has_offers(operation, body, encoding):
             # Some suppliers repeat the token in their error, and its text is shown and exported.
-            body, encoding = self._auth.redact_body(body, encoding)
+            body, encoding = secrets.redact_body(body, encoding, limit_bytes=self._limits.body_bytes)
+        headers = {name: secrets.redact(value) for name, value in reply.headers.items()}
         return Answer(
             reply.status,
-            reply.headers.get("content-type", ""),
+            headers.get("content-type", ""),
             encoding,
             body,
             started_at,
             self._wall_clock(),
             sent,
             failure,
-            self._auth.redact(detail) if detail else "",
-            reply.headers,
+            secrets.redact(detail) if detail else "",
+            headers,
         )
 
     def _refuse_forbidden_quotes(self, status: int | None, *, is_allowed: bool) -> None:

@@ -147,12 +147,17 @@ def whole_number(digits: str) -> int | float:
     return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
+def has_offers(operation: Operation, body: bytes, content_encoding: str) -> bool:
+    """Whether a body begins like an answer with offers."""
+    return operation in _OFFERS and bool(_OFFERS[operation].search(beginning(body, content_encoding, _BEGINNING_BYTES)))
+
+
 def failure_in(operation: Operation, body: bytes, content_encoding: str) -> tuple[Failure | None, str]:
     """Return why a complete 200 is not an answer to a search, with a short text; None: it is one, or may be.
 
     Cheap: only the beginning of an answer with offers is inflated.
     """
-    if _OFFERS[operation].search(beginning(body, content_encoding, _BEGINNING_BYTES)):
+    if has_offers(operation, body, content_encoding):
         return None, ""
     try:
         plain = inflate(body, content_encoding, limit_bytes=_SHORT_BYTES).removeprefix(BYTE_ORDER_MARK)

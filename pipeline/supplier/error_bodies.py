@@ -1,6 +1,7 @@
 """Errors in an answer: in the two shapes of the document, and in more that services use."""
 
 import json
+import re
 from collections.abc import Iterator
 
 from pipeline.domain.codes import ERROR_CODES
@@ -9,6 +10,11 @@ from pipeline.supplier.failure_signs import SERVER_CODES, server_code
 
 # An error answer has a few lines, sometimes with a stack trace; anything larger is not one.
 ERROR_BODY_BYTES = 1024 * 1024
+# In other answers, secrets are hidden when they arrive; those with offers are not searched then, which would take long.
+_CREDENTIAL = re.compile(
+    r"\b((?:authorization|bearer|basic|password|secret|token)\b[\s:='\"]{1,4})(?=[^\s'\",]*[\d+/=])[^\s'\",]{8,}",
+    re.IGNORECASE,
+)
 
 
 def error_codes(body: bytes, content_encoding: str = "") -> tuple[int, ...]:
@@ -22,7 +28,8 @@ def error_messages(body: bytes, content_encoding: str = "", *, limit_bytes: int 
     items = [item for item in _items(_document(body, content_encoding, limit_bytes)) if isinstance(item, dict)]
     texts = (item.get(name) for item in items for name in ("message", "errorDescription"))
     # JSON may hold half a surrogate pair, which no file can store.
-    return tuple(text.encode("utf-8", "replace").decode() for text in texts if isinstance(text, str) and text)
+    known = (text.encode("utf-8", "replace").decode() for text in texts if isinstance(text, str) and text)
+    return tuple(_CREDENTIAL.sub(r"\1(hidden)", text) for text in known)
 
 
 def server_failure(body: bytes, content_encoding: str) -> int | None:

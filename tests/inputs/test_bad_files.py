@@ -198,7 +198,11 @@ def test_parquet_is_read_like_csv_whatever_its_types():
 
 @pytest.mark.parametrize(
     ("kind", "highest", "written", "shown"),
-    [(pl.Float64, 2**53 - 1, 2**53, "9007199254740992.0"), (pl.Float32, 2**24 - 1, 123456789, "123456790.0")],
+    [
+        (pl.Float64, 2**53 - 1, 2**53, "9007199254740992.0"),
+        (pl.Float32, 2**24 - 1, 123456789, "123456790.0"),
+        (pl.Float16, 2**11 - 1, 5003, "5004.0"),
+    ],
 )
 def test_an_id_that_a_float_cannot_hold_is_refused_and_not_rounded(kind, highest, written, shown):
     sink = io.BytesIO()

@@ -253,5 +253,5 @@ def test_a_new_token_for_every_search_is_hidden_and_does_not_fill_the_memory():
     for number in range(300):
         walk(auth, token(f"token-{number:03}", expires_in=1), httpx.Response(200))
         clock.seconds += 2
-    assert auth.redact("token-299 token-298 token-250") == "(hidden) (hidden) (hidden)"
-    assert auth.redact("token-000") == "token-000"
+    assert auth.secrets.redact("token-299 token-298 token-250") == "(hidden) (hidden) (hidden)"
+    assert auth.secrets.redact("token-000") == "token-000"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import gzip
+import html
 import json
 import logging
 import traceback
-from urllib.parse import quote_plus
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -16,6 +17,7 @@ from pipeline.domain.errors import TokenRefused
 from pipeline.domain.search import Operation
 from pipeline.settings import Settings
 from pipeline.supplier.client import SupplierClient
+from pipeline.supplier.error_bodies import error_messages
 from pipeline.supplier.exchange import Limits
 
 TOKEN = "t0ken-that-nobody-may-see"
@@ -64,31 +66,93 @@ def test_no_repr_log_error_or_traceback_holds_a_secret(wire, caplog, capfd):
         assert form not in everything
 
 
-@pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 429, 500, 503])
+B64_TOKEN = "TKzz.aa+bb/cc-LEAKED=="
+
+
+def all_escaped(text):
+    return "".join(f"\\u{ord(letter):04X}" for letter in text)
+
+
+def document_of(said, code=500):
+    return {"errors": [{"errorCode": code, "errorDescription": said, "id": 4711}]}
+
+
+# How services write the same JSON text.
+SPELLINGS = {
+    "plain": lambda error: json.dumps(error, ensure_ascii=False).encode(),
+    "ascii": lambda error: json.dumps(error).encode(),
+    "slashes": lambda error: json.dumps(error).replace("/", "\\/").encode(),
+    "equals": lambda error: json.dumps(error).replace("=", "\\u003d").encode(),
+    "plus": lambda error: json.dumps(error).replace("+", "\\u002B").replace("u00e4", "u00E4").encode(),
+    "letters": lambda error: json.dumps(error).replace(B64_TOKEN, all_escaped(B64_TOKEN)).encode(),
+    "utf-16": lambda error: json.dumps(error).encode("utf-16"),
+}
+
+
+def answer_to(wire, operation, status, body, *headers, token=B64_TOKEN):
+    async def ask():
+        replies = [wire.reply(status, body, headers=headers)] * 2
+        supplier = wire.Supplier(replies, tokens=[wire.token_reply(token), wire.token_reply(token)])
+        limits = Limits(60, 60, 1 << 22)
+        async with wire.running(supplier), wire.client(supplier.url, attempts=1, limits=limits) as client:
+            return await client.ask(operation, b"{}")
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 404, 429, 500, 503])
 @pytest.mark.parametrize("is_compressed", [False, True])
-@pytest.mark.parametrize("is_escaped", [False, True])
-def test_an_error_that_repeats_a_secret_lands_without_it_and_keeps_the_rest(wire, status, is_compressed, is_escaped):
-    token = "t0ken/with+slashes=="
-    said = f"{wire.secret} {quote_plus(wire.secret)} Bearer {token}"
-    error = json.dumps({"errors": [{"errorCode": 500, "errorDescription": said, "id": 4711}]}, ensure_ascii=is_escaped)
-    body = (
-        error.replace("/", "\\/").replace("u00e4", "u00E4").replace("u00f6", "u00F6") if is_escaped else error
-    ).encode()
-    headers = ()
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_an_error_that_repeats_a_secret_lands_without_it_and_keeps_the_rest(wire, status, is_compressed, spelling):
+    said = f"{wire.secret} {quote_plus(wire.secret)} Bearer {B64_TOKEN}"
+    body, headers = SPELLINGS[spelling](document_of(said)), ()
     if is_compressed:
         body, headers = gzip.compress(body), ("Content-Encoding: gzip",)
-
-    async def ask():
-        supplier = wire.Supplier(
-            [wire.reply(status, body, headers=headers)] * 2, tokens=[wire.token_reply(token), wire.token_reply(token)]
-        )
-        async with wire.running(supplier), wire.client(supplier.url, attempts=1) as client:
-            return await client.ask(Operation.MULTI, b"{}")
-
-    answer = asyncio.run(ask())
+    answer = answer_to(wire, Operation.MULTI, status, body, *headers)
     assert (answer.http_status, answer.content_encoding) == (status, "")
+    assert json.loads(answer.body) == document_of("(hidden) (hidden) Bearer (hidden)")
+
+
+@pytest.mark.parametrize("code", [500, 1023, 1099])
+@pytest.mark.parametrize("operation", Operation)
+def test_a_200_without_offers_lands_without_a_secret_whatever_its_code(wire, operation, code):
+    answer = answer_to(wire, operation, 200, json.dumps(document_of(f"not sold {B64_TOKEN}", code)).encode())
+    assert json.loads(answer.body) == document_of("not sold (hidden)", code)
+
+
+@pytest.mark.parametrize("escape", [quote, html.escape, lambda text: json.dumps(json.dumps(f"{text}/"))])
+def test_a_text_with_a_secret_in_another_spelling_is_hidden_as_a_whole(wire, escape):
+    token = "a<b&c'd/e%f+g=="
+    said = escape(token)
+    assert token not in said or escape not in (quote, html.escape)
+    answer = answer_to(wire, Operation.MULTI, 400, json.dumps(document_of(f"no {said}", 1001)).encode(), token=token)
     (landed,) = json.loads(answer.body)["errors"]
-    assert landed == {"errorCode": 500, "errorDescription": "(hidden) (hidden) Bearer (hidden)", "id": 4711}
+    assert token not in landed["errorDescription"]
+    assert said not in landed["errorDescription"]
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (f"<p>{B64_TOKEN}</p>".encode(), ()),
+        (f"<p>{B64_TOKEN}</p>".encode(), ("Content-Encoding: utf-8",)),
+        (f"<p>{B64_TOKEN}</p>".encode() + b"x" * (1 << 20), ()),
+        (b"{}", (f"X-Request-Id: Bearer {B64_TOKEN}", f"Content-Type: text/{B64_TOKEN}")),
+    ],
+    ids=["page", "mislabelled", "large", "headers"],
+)
+def test_neither_pages_nor_headers_keep_a_secret(wire, body, headers):
+    answer = answer_to(wire, Operation.MULTI, 400, body, *headers)
+    kept = [answer.body.decode(), answer.content_type, *answer.headers_of_interest.values()]
+    assert not any(B64_TOKEN in text for text in kept)
+    assert any("(hidden)" in text for text in kept)
+
+
+def test_of_an_error_next_to_prices_no_text_that_follows_a_word_for_a_secret_is_read():
+    said = f'no price: Bearer {B64_TOKEN}, token="abc123456789"; the token is not valid, ask for order 4711-123456'
+    body = {"properties": [{"propertyId": 1}], "errors": [{"code": 1023, "message": said}]}
+    (read,) = error_messages(json.dumps(body).encode())
+    assert read == 'no price: Bearer (hidden), token="(hidden)"; the token is not valid, ask for order 4711-123456'
 
 
 @pytest.mark.parametrize("encoding", ["", "gzip"])
