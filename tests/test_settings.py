@@ -118,7 +118,13 @@ def test_keys_in_the_address_of_a_lake_are_refused_and_not_repeated():
     in_a_query = ("postgresql://host/lake?password=hunter2", "az://box/lake?sig=hunter2", "s3://bucket?secret=hunter2")
     of_a_file = ("//me:hunter2@host/lake", "file://me:hunter2@host/lake", "'//me:hunter2@host'")
     alone = ("s3:AKIA1:hunter2@bucket", "AKIA1:hunter2@bucket/prefix", "lake=s3://AKIA1:hunter2@bucket")
-    alone += ("s3 ://AKIA1:hunter2@bucket", "store:9000/bucket?key=hunter2")
+    alone += ("s3 ://AKIA1:hunter2@bucket", "store:9000/bucket?key=hunter2", "s3//AKIA1:hun/ter2hunter2@bucket/p")
+    alone += ("AKIA1:hun/ter2hunter2@bucket", "export NIGHTAUDIT_LAKE=s3://AKIA1:hunter2@b", "s3://b/p;secret=hunter2")
+    alone += (
+        "file://AKIA1:hun/ter2hunter2@b",
+        "s3://b/p#secret_key=hunter2",
+        "NIGHTAUDIT_LAKE: s3://A:hun/ter2hunter2@b",
+    )
     for address in (*at_bucket, *mistyped, *quoted, *elsewhere, *in_a_query, *of_a_file, *alone):
         with pytest.raises(SettingsError) as caught:
             read_settings(lake=address)
@@ -128,7 +134,17 @@ def test_keys_in_the_address_of_a_lake_are_refused_and_not_repeated():
 
 @pytest.mark.parametrize(
     "folder",
-    ["lake", "/srv/a:b/lake", "./me@home/lake", "/srv/x@y:z", "lake=1/x", "file:///srv/lake"],
+    [
+        "lake",
+        "/srv/a:b/lake",
+        "s3://my-bucket/team@home/a:b",
+        "/x:1/a?",
+        "file:///srv/a:b/x@y",
+        "./me@home/lake",
+        "/srv/x@y:z",
+        "lake=1/x",
+        "file:///srv/lake",
+    ],
 )
 def test_a_folder_or_bucket_without_keys_is_taken_as_it_is(folder):
     assert read_settings(lake=folder).lake == folder

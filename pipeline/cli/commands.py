@@ -69,10 +69,16 @@ def _on_this_machine(path: Path | None) -> Path | None:
 def _outside_lakes(path: Path | None) -> Path | None:
     """Refuse a file in a lake: it could replace one, and raw answers cannot be restored."""
     if _on_this_machine(path) is not None and "\0" not in str(path):
-        real = Path(os.path.realpath(str(path)))
-        if any((folder / "lake.json").is_file() for folder in real.parents):
+        # As it is written too: a folder of a lake may be a link to another disk.
+        places = [*Path(os.path.abspath(str(path))).parents, *Path(os.path.realpath(str(path))).parents]  # noqa: PTH100 - resolve() follows links
+        if any(map(_is_lake, places)):
             raise typer.BadParameter("it must not be in a lake, whose files are its own")
     return path
+
+
+def _is_lake(folder: Path) -> bool:
+    # Before its first rebuild, a lake works without lake.json.
+    return (folder / "lake.json").is_file() or all((folder / name).is_dir() for name in ("raw", "checksums"))
 
 
 def _lake_address(text: str) -> str:
@@ -506,7 +512,7 @@ def pull(
             help="Lake to pull from: a folder, such as a mounted share, or s3://bucket/prefix.", callback=_lake_address
         ),
     ],
-    folder: Annotated[Path, typer.Argument(help="Folder to pull into; created if missing.", callback=_on_this_machine)],
+    folder: Annotated[Path, typer.Argument(help="Folder to pull into; created if missing.", callback=_outside_lakes)],
 ) -> None:
     """Copy a lake's published file and the files that it reads into a folder; later runs copy only what is new."""
     from pipeline.cli import pull

@@ -19,13 +19,10 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _ENCRYPTED = frozenset({"https", "rediss", "tls"})
 _CLEAR = frozenset({"http", "redis", "tcp"})
 
-# No bucket has a colon in its name. A key may have a slash, and the scheme may be wrong or missing: `s3a://`, `//`.
-# The address may be quoted, follow the name of a setting, or carry its keys in a query.
-_KEYED = re.compile(
-    r"(?:\W*\w+=)?\W*"
-    r"(?:s3\s*://[^/]*:|(?!file:)[a-z][a-z0-9+.-]+\s*:/.*[@?]|(?:file:)?//[^/]*:[^/]*@|[^/]*:[^/]*@|[^/]*:\d+/.*[@?])",
-    re.IGNORECASE | re.DOTALL,
-)
+# Paths have colons and at-signs too.
+_PLAIN_PATH = re.compile(r"\.{0,2}/(?!/)|~|file:///(?!/)", re.IGNORECASE)
+_BUCKET = re.compile(r"s3://(?P<bucket>[^/]*)", re.IGNORECASE)
+_PARAMETER = re.compile(r"[?&;#]\W*\w*(?:key|secret|token|password|sig|credential)\w*=", re.IGNORECASE)
 
 
 def web_address(text: str) -> str:
@@ -75,11 +72,24 @@ def proxy_address(text: str, variable: str) -> str:
 
 def lake_address(text: str) -> str:
     """Return the address of a lake. Raises ValueError, without its text, if it names keys: they would be printed."""
-    if _KEYED.match(text):
+    if _has_keys(text):
         raise ValueError(
             "a lake's address must not carry keys; use AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
         )
     return text
+
+
+def _has_keys(text: str) -> bool:
+    # The scheme may be wrong or missing, and the address quoted or after the name of a setting.
+    stripped = text.strip(" \t\r\n\"'<>")
+    if _PARAMETER.search(stripped):
+        return True
+    if _PLAIN_PATH.match(stripped):
+        return False
+    if stated := _BUCKET.match(stripped):
+        return ":" in stated["bucket"] or "@" in stated["bucket"] or "?" in stripped
+    is_elsewhere = re.search(r"[a-z]\s*:/", stripped, re.IGNORECASE) is not None
+    return (is_elsewhere and "?" in stripped) or re.search(r":.*@", stripped, re.DOTALL) is not None
 
 
 def is_encrypted(address: str) -> bool:

@@ -444,6 +444,17 @@ def test_no_output_replaces_a_file_of_a_lake(run_here, night, words, place):
     assert (target.read_bytes() if target.exists() else None) == before
 
 
+@pytest.mark.parametrize("words", [["query", "SELECT 1", "--format", "csv", "-o"], ["export"], ["pull", "lake"]])
+def test_a_folder_of_a_lake_that_is_a_link_or_has_lost_its_lake_json_is_still_its_own(tmp_path, run_here, words):
+    for name in ("checksums", "elsewhere"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "raw").symlink_to(tmp_path / "elsewhere")
+    done = run_here(*words, str(tmp_path / "raw" / "x"))
+    assert done.returncode == 2
+    assert "must not be in a lake" in " ".join(done.stderr.replace("│", "").split())
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 @pytest.mark.parametrize("place", ["x.duckdb", "published/x.duckdb", "raw/of/a/x.duckdb"])
 def test_no_file_is_exported_into_a_lake(run_here, night, place):
     target = night[0].lake / place
