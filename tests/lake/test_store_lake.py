@@ -22,6 +22,8 @@ from pipeline.lake.checksums import Recorded
 from pipeline.lake.files import note_touched
 from pipeline.lake.s3 import commit_log, object_store
 from pipeline.lake.s3.commit_log import Act, Claim, CommitLog, Entry, Listing
+from pipeline.lake.s3.copy import Copy
+from pipeline.lake.s3.copy_files import is_sums
 from pipeline.lake.s3.object_store import Store
 from pipeline.lake.s3.parcels import Parcel
 from pipeline.night.verify import verify
@@ -149,6 +151,30 @@ def test_answers_are_in_the_store_soon_after_they_have_landed(machine):
         assert not other.exists("tables/half")
         assert other.get("raw/x/one.parquet") == b"one"
         assert not Recorded(other.root).missing(other.root / "raw/x")
+
+
+def test_an_answer_that_lands_after_the_checksums_were_read_waits_for_the_next_commit(machine, monkeypatch):
+    """Committed without its line, damage to it would never be noticed: another machine may go on from there."""
+    lake, keep, late = machine("a", claim_seconds=6), Copy._keep, []
+
+    def keep_and_land(copy, path):
+        kept = keep(copy, path)
+        if is_sums(path) and "raw/x" in path and not late:
+            late.append(path)
+            lake.put_new("raw/x/two.parquet", b"two")
+        return kept
+
+    monkeypatch.setattr(Copy, "_keep", keep_and_land)
+    seen = set()
+    with lake.writing("a sweep"):
+        lake.put_new("raw/x/one.parquet", b"one")
+        while not {"one.parquet", "two.parquet"} <= seen:
+            other = machine("b")
+            held = {place.name for place in (other.root / "raw/x").glob("*.parquet")}
+            assert held == {name for name in Recorded(other.root).names(other.root / "raw/x") if name in held}
+            assert not Recorded(other.root).missing(other.root / "raw/x")
+            seen |= held
+    assert late
 
 
 def test_the_intent_of_a_quote_is_in_the_store_before_the_quote_is_asked(machine):
