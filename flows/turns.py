@@ -20,9 +20,17 @@ from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists
 from prefect.states import Cancelled, Failed
 
-from pipeline.domain.errors import ClusterAway, LakeBusy, NightauditError, SupplierDown, SupplierUnreachable
+from pipeline.domain.errors import (
+    ClusterAway,
+    LakeBusy,
+    NightauditError,
+    StoreAway,
+    SupplierDown,
+    SupplierUnreachable,
+)
 from pipeline.night.supplier import supplier_name
 from pipeline.settings import Settings
+from pipeline.supplier.rate_store import RateStoreAway
 
 logger = logging.getLogger(__name__)
 
@@ -63,9 +71,11 @@ def refused(scheduled_at: datetime | None, run_count: int, catch_up_hours: float
 
 
 def waiting_helps(_: object, __: object, state: State[Any]) -> bool:
-    """Whether a retry may succeed: the lake or the spec was busy, or the supplier or the cluster was down."""
+    """Whether a retry may succeed: something was busy, or the supplier, cluster, rate store or lake's store away."""
     error = state.result(raise_on_failure=False) if state.is_failed() else None
-    return isinstance(error, (ClusterAway, LakeBusy, SpecBusy, SupplierDown, SupplierUnreachable))
+    return isinstance(
+        error, (ClusterAway, LakeBusy, RateStoreAway, SpecBusy, StoreAway, SupplierDown, SupplierUnreachable)
+    )
 
 
 @contextmanager

@@ -131,6 +131,10 @@ class LakeError(NightauditError):
     """The lake could not be read or written."""
 
 
+class StoreAway(LakeError):
+    """The store of a lake on S3 did not answer for minutes."""
+
+
 class LakeBusy(LakeError):
     """Another process holds the lake's writer lock."""
 

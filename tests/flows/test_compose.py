@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
@@ -94,6 +95,16 @@ def test_two_workers_and_the_nights_share_one_lake():
         *COMPOSE["volumes"],
         "../specs",
     }
+
+
+def test_the_server_finds_the_slots_of_running_flows_again_after_a_restart():
+    """In memory, they would be taken forever, and every later night of the spec refused."""
+    server = SERVICES["prefect"]
+    home = server["environment"]["PREFECT_HOME"]
+    storage = server["environment"]["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"]
+    assert importlib.import_module(storage).ConcurrencyLeaseStorage.__init__.__annotations__.keys() == {"storage_path"}
+    assert f"prefect:{home}" in server["volumes"]
+    assert f"mkdir /lake {home}" in DOCKERFILE
 
 
 def test_no_secret_is_written_down_and_no_port_is_open_to_the_network():

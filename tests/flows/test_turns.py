@@ -14,11 +14,14 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from prefect.states import Failed
 from prefect_runs import ROOT, call, environment
 from tiny_night import published
 
+from pipeline.domain.errors import ClusterAway, LakeBusy, LakeError, StoreAway, SupplierDown, TokenRefused
 from pipeline.lake import Lake
 from pipeline.settings import read_settings
+from pipeline.supplier.rate_store import RateStoreAway
 
 
 @pytest.fixture
@@ -27,6 +30,20 @@ def nightly(settings, in_environment, server):  # noqa: ARG001 - runs report to 
 
     in_environment(settings())
     return flows.nightly
+
+
+@pytest.mark.parametrize(
+    ("error", "is_retried"),
+    [
+        (RateStoreAway("Redis"), True), (StoreAway("S3"), True), (ClusterAway("Dask"), True),
+        (LakeBusy("a night"), True), (SupplierDown("all"), True), (LakeError("damaged"), False),
+        (TokenRefused("secret"), False), (OSError(), False),
+    ],
+)  # fmt: skip
+def test_a_night_is_tried_again_where_waiting_helps(error, is_retried):
+    from flows.turns import waiting_helps
+
+    assert waiting_helps(None, None, Failed(data=error)) is is_retried
 
 
 def last_run(server) -> dict[str, object]:

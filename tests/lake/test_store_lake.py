@@ -154,7 +154,7 @@ def test_answers_are_in_the_store_soon_after_they_have_landed(machine):
 
 
 def test_an_answer_that_lands_after_the_checksums_were_read_waits_for_the_next_commit(machine, monkeypatch):
-    """Committed without its line, damage to it would never be noticed: another machine may go on from there."""
+    """Committed without its line, damage to it would never be noticed: another machine may continue from there."""
     lake, keep, late = machine("a", claim_seconds=6), Copy._keep, []
 
     def keep_and_land(copy, path):

@@ -22,7 +22,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import S3Store
 
-from pipeline.domain.errors import CorruptObject, LakeError, SettingsError
+from pipeline.domain.errors import CorruptObject, LakeError, SettingsError, StoreAway
 
 logger = logging.getLogger(__name__)
 
@@ -180,7 +180,7 @@ class Store:
                         hint="Check the bucket's name, the AWS_… variables, and the permissions of their key.",
                     ) from None
                 if time.monotonic() - since > PATIENCE_SECONDS:
-                    raise LakeError(
+                    raise StoreAway(
                         f"The store of {self.address} does not answer: {_said(error)}",
                         kept="What was committed before is untouched; other files are still in this machine's copy.",
                         hint="Check AWS_ENDPOINT_URL and the network, then run the command again on this machine.",
