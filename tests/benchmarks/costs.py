@@ -3,9 +3,12 @@
 cells    = properties x days x lengths x markets x parties
 searches = cells / 100                                      100 properties per search
 offers   = cells x 9                                        offers that a cell had on average
-CPU      = offers x (sweep + publish + audit and report)    microseconds of each, below
-workers  = CPU / (8 hours x 2 cores x efficiency)           whole ones, at least one
+CPU      = offers x (sweep + publish + audit)               microseconds of each, below; spread over workers
+report   = offers x report                                  on one machine, elapsed
+workers  = CPU / ((8 hours - report) x 2 cores x efficiency)    whole ones, at least one; none if the report is longer
+memory   = 0.5 GB + offers x memory of an offer in a report     of the machine that runs the night
 rate     = searches / 8 hours
+moved    = 2 x (wire + tables)                              written once and read once
 wire     = cells x 400 B + searches x 1,000 B               kept as raw answers
 tables   = offers x bytes of an observation                 kept for NIGHTAUDIT_OBSERVATION_NIGHTS
 history  = offers x bytes of a night's changes              kept forever
@@ -26,12 +29,15 @@ NIGHT_SECONDS = 8 * 3600
 CORES = 2
 OFFERS_PER_CELL = 9
 PROPERTIES_PER_SEARCH = 100
-# Pairs of 35 million offers in 30 ranges: one Dask worker took 17.4 s, two 9.5 s.
-EFFICIENCY = 17.4 / 9.5 / 2
-# Thirty nights of 1.65 million offers each were published in 1,151 CPU seconds: tests/benchmarks/README.md.
-PUBLISH_US = 1151 / (30 * 1.65)
-# A night of 3.46 million offers was audited in 13.8 CPU seconds and reported in 18.2 on 2026-11-22.
-AUDIT_AND_REPORT_US = (13.8 + 18.2) / 3.46
+# A million offers were published by one Dask worker in 30.0 s, and by two in 18.8 s: tests/benchmarks/README.md.
+EFFICIENCY = 30.0 / 18.8 / 2
+# A first night of 35.6 million offers; a second one took 40 while other work was running: flows/README.md.
+PUBLISH_US = 36.0
+# A night of 3.46 million offers was audited in 13.8 CPU seconds.
+AUDIT_US = 13.8 / 3.46
+# A report of 35.6 million offers took 208 s with 1.9 GB, one of 3.5 million 0.64 GB.
+REPORT_US = 208 / 35.6
+REPORT_BASE_BYTES, REPORT_BYTES = 0.5e9, (1.9e9 - 0.64e9) / (35.6e6 - 3.5e6)
 
 PROPERTIES = (10_000, 100_000, 1_000_000)
 
@@ -61,11 +67,18 @@ class Cost:
     searches: float
     offers: float
     cpu_hours: float
-    workers: int
+    report_hours: float
+    workers: int | None
+    """None: no number of workers is enough, as the report alone takes the night."""
+    memory_bytes: float
     searches_per_second: float
     wire_bytes: float
     table_bytes: float
     history_bytes: float
+
+    @property
+    def moved_bytes(self) -> float:
+        return 2 * (self.wire_bytes + self.table_bytes)
 
 
 def measured() -> dict[str, float]:
@@ -78,13 +91,16 @@ def cost(properties: int, scope: Scope, found: dict[str, float]) -> Cost:
     """Return what a night would take, by the formulas above."""
     cells = properties * scope.cells
     searches, offers = cells / PROPERTIES_PER_SEARCH, cells * OFFERS_PER_CELL
-    us_an_offer = found["nightaudit: CPU of each further offer"] + PUBLISH_US + AUDIT_AND_REPORT_US
-    cpu_seconds = offers * us_an_offer / 1e6
+    us_an_offer = found["nightaudit: CPU of each further offer"] + PUBLISH_US + AUDIT_US
+    cpu_seconds, report_seconds = offers * us_an_offer / 1e6, offers * REPORT_US / 1e6
+    left_seconds = NIGHT_SECONDS - report_seconds
     return Cost(
         searches=searches,
         offers=offers,
         cpu_hours=cpu_seconds / 3600,
-        workers=max(1, math.ceil(cpu_seconds / (NIGHT_SECONDS * CORES * EFFICIENCY))),
+        report_hours=report_seconds / 3600,
+        workers=max(1, math.ceil(cpu_seconds / (left_seconds * CORES * EFFICIENCY))) if left_seconds > 0 else None,
+        memory_bytes=REPORT_BASE_BYTES + offers * REPORT_BYTES,
         searches_per_second=searches / NIGHT_SECONDS,
         wire_bytes=cells * ASSUMED[Operation.MULTI].wire_bytes_per_cell + searches * RAW_BYTES_PER_SEARCH,
         table_bytes=offers * found["stored: a night's offers with penalties and promotions"],
@@ -95,18 +111,23 @@ def cost(properties: int, scope: Scope, found: dict[str, float]) -> Cost:
 def table() -> str:
     """Return the costs of nights of several sizes, as a Markdown table."""
     found = measured()
-    names = "properties, scope, offers, searches, in 8 hours, CPU hours, workers of 2 cores, raw, tables, history"
-    lines = [f"| {names.replace(', ', ' | ')} |", "|---" * 10 + "|"]
+    names = (
+        "properties, scope, offers, searches, in 8 hours, CPU hours, report, workers of 2 cores, memory, raw, tables, "
+        "history, moved"
+    )
+    lines = [f"| {names.replace(', ', ' | ')} |", "|---" * 13 + "|"]
     for scope in SCOPES:
         for properties in PROPERTIES:
             each = cost(properties, scope, found)
             lines.append(
                 f"| {properties:,} | {scope.name} | {_short(each.offers)} | {_short(each.searches)} | "
-                f"{each.searches_per_second:,.1f}/s | {each.cpu_hours:,.1f} | {each.workers:,} | "
-                f"{_bytes(each.wire_bytes)} | {_bytes(each.table_bytes)} | {_bytes(each.history_bytes)} |"
+                f"{each.searches_per_second:,.1f}/s | {each.cpu_hours:,.1f} | {each.report_hours:,.1f} h | "
+                f"{'-' if each.workers is None else format(each.workers, ',')} | {_bytes(each.memory_bytes)} | "
+                f"{_bytes(each.wire_bytes)} | {_bytes(each.table_bytes)} | {_bytes(each.history_bytes)} | "
+                f"{_bytes(each.moved_bytes)} |"
             )
-    us = found["nightaudit: CPU of each further offer"], PUBLISH_US, AUDIT_AND_REPORT_US
-    what = f"sweep {us[0]:.1f} us, publish {us[1]:.1f} us, audit and report {us[2]:.1f} us"
+    us = found["nightaudit: CPU of each further offer"], PUBLISH_US, AUDIT_US, REPORT_US
+    what = f"sweep {us[0]:.1f} us, publish {us[1]:.1f} us, audit {us[2]:.1f} us; report {us[3]:.1f} us elapsed"
     reported = f"CPU per offer: {what}. Two workers together do {2 * EFFICIENCY:.2f} times the work of one."
     return "\n".join([*lines, "", reported])
 

@@ -18,6 +18,8 @@ def test_a_night_of_known_size_costs_what_is_computed_by_hand():
     assert one.wire_bytes == 8_200_000
     assert (one.table_bytes, one.history_bytes) == (3_600_000, 360_000)
     assert one.workers == 1
+    assert one.moved_bytes == 2 * (8_200_000 + 3_600_000)
+    assert one.report_hours == pytest.approx(180_000 * 208 / 35.6e6 / 3600)
     assert one.searches_per_second == pytest.approx(200 / 28_800)
 
 
@@ -25,6 +27,12 @@ def test_a_night_of_known_size_costs_what_is_computed_by_hand():
 def test_costs_grow_with_the_properties_and_workers_do_their_share(scope):
     small, large = (cost(properties, scope, measured()) for properties in (100_000, 1_000_000))
     assert large.cpu_hours == pytest.approx(10 * small.cpu_hours)
-    capacity = NIGHT_SECONDS * CORES * EFFICIENCY / 3600
-    assert (large.workers - 1) * capacity < large.cpu_hours <= large.workers * capacity
+    assert large.report_hours == pytest.approx(10 * small.report_hours)
     assert f"{large.cpu_hours:,.1f}" in table()
+    for each in (small, large):
+        # What one machine does last is not shared, however many there are.
+        capacity = (NIGHT_SECONDS / 3600 - each.report_hours) * CORES * EFFICIENCY
+        if each.workers is None:
+            assert capacity <= 0
+        else:
+            assert (each.workers - 1) * capacity < each.cpu_hours <= each.workers * capacity
