@@ -451,6 +451,25 @@ def test_a_task_of_another_machine_reads_what_it_was_given_and_its_files_are_com
     assert verify(other, is_deep=True).damages == ()
 
 
+def test_a_worker_keeps_what_tasks_read_within_the_hour_and_no_more(machine, monkeypatch, tmp_path):
+    lake, here, own = machine("a"), tmp_path / "a", tmp_path / "of-the-worker"
+    real = time.time
+    with lake.writing("a test"):
+        for name in ("first", "second", "third"):
+            lake.put_new(f"tables/offer/{name}", name.encode())
+        lake.commit()
+        carrier = lake.carrier(lambda *paths: paths)
+
+        def kept_after(seconds, *names):
+            monkeypatch.setattr(time, "time", lambda: real() + seconds)
+            on_a_disk_of_its_own(here, carrier.parcel(tuple(f"tables/offer/{name}" for name in names)), list, own)
+            return sorted(place.name for place in own.rglob("lake/tables/offer/*"))
+
+        assert kept_after(0, "first", "second") == ["first", "second"]
+        assert kept_after(3500, "second") == ["first", "second"]
+        assert kept_after(3700, "third") == ["second", "third"]
+
+
 def test_a_task_whose_object_is_gone_says_so(machine, tmp_path):
     lake = machine("a")
     with lake.writing("a test"):
