@@ -12,6 +12,7 @@
     │   ├── SupplierDown            it can be reached, but all searches fail
     │   └── TokenRefused            the credentials or scopes were not accepted
     ├── LakeError
+    │   ├── StoreAway               the store of a lake on S3 did not answer for minutes
     │   ├── LakeBusy                exit code 5: another process is writing to this lake
     │   ├── LakeFull                exit code 6: no space left, or a write was refused
     │   ├── LakeTooNew              written by a newer version of nightaudit

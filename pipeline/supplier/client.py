@@ -254,7 +254,7 @@ class SupplierClient:
         if reply.status != httpx.codes.OK or not has_offers(operation, body, encoding):
             # Some suppliers repeat the token in their error, and its text is shown and exported.
             body, encoding = secrets.redact_body(body, encoding, limit_bytes=self._limits.body_bytes)
-        headers = {name: secrets.redact(value) for name, value in reply.headers.items()}
+        headers = {name: secrets.redact_answered(value) for name, value in reply.headers.items()}
         return Answer(
             reply.status,
             headers.get("content-type", ""),

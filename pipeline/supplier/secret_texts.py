@@ -5,7 +5,7 @@ import html
 import json
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import quote_plus, unquote, unquote_plus
 
 from pipeline.supplier.bodies import UnreadableBody, inflate
@@ -15,7 +15,7 @@ HIDDEN = "(hidden)"
 # More tokens would fill memory if each search needed its own.
 _TOKENS_KEPT = 100
 # A shorter secret is in many texts by chance.
-_SHORTEST_IN_BODIES = 8
+_SHORTEST_IN_ANSWERS = 8
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 # Without one of these, a text means what it says; zeros are in UTF-16.
 _SPELLINGS = (b"\\", b"%", b"&", b"\0")
@@ -37,16 +37,17 @@ class SecretTexts:
         return tuple(self._tokens)
 
     def redact(self, text: str) -> str:
-        """Return a text without secrets; nothing of it if one is there in another spelling."""
+        """Return a text of ours without secrets; nothing of it if one is there in another spelling."""
+        return _redacted(text, self._known())
+
+    def redact_answered(self, text: str) -> str:
+        """Return a text of an answer without secrets, like `redact`."""
+        return _redacted(text, self._known(_SHORTEST_IN_ANSWERS))
+
+    def _known(self, shortest: int = 1) -> list[str]:
         # The longest first, as one may be part of another.
-        known = sorted({*self._secrets, *self._tokens}, key=len, reverse=True)
-        for secret in known:
-            text = text.replace(secret, HIDDEN)
-        if any(mark in text for mark in "\\%&"):
-            readings = (unquote(text), unquote_plus(text), html.unescape(text), _ESCAPE.sub(_unescaped, text))
-            if any(secret in reading for reading in readings for secret in known):
-                return HIDDEN
-        return text
+        known = {each for each in (*self._secrets, *self._tokens) if len(each) >= shortest}
+        return sorted(known, key=len, reverse=True)
 
     def redact_body(self, body: bytes, content_encoding: str, *, limit_bytes: int) -> tuple[bytes, str]:
         """Return the body of an answer and its encoding: as they are, or plain text without the secrets that it held.
@@ -63,16 +64,15 @@ class SecretTexts:
 
     def _without(self, plain: bytes) -> bytes | None:
         """Return a body without secrets; None: it holds none."""
-        known = [each.encode() for each in (*self._secrets, *self._tokens) if len(each) >= _SHORTEST_IN_BODIES]
-        is_there = any(secret in plain for secret in known)
+        is_there = any(secret.encode() in plain for secret in self._known(_SHORTEST_IN_ANSWERS))
         if not is_there and not any(mark in plain for mark in _SPELLINGS):
             return None
         document = _document(plain)
         if document is None:
             text = plain.decode("utf-8", "surrogateescape")
-            hidden = self.redact(text)
+            hidden = self.redact_answered(text)
             return None if hidden == text else hidden.encode("utf-8", "surrogateescape")
-        if not is_there and all(self.redact(text) == text for text in _texts(document)):
+        if not is_there and all(self.redact_answered(text) == text for text in _texts(document)):
             return None
         try:
             return json.dumps(self._mapped(document), ensure_ascii=False).encode("utf-8", "replace")
@@ -81,10 +81,20 @@ class SecretTexts:
 
     def _mapped(self, document: object) -> object:
         if isinstance(document, dict):
-            return {self.redact(name): self._mapped(value) for name, value in document.items()}
+            return {self.redact_answered(name): self._mapped(value) for name, value in document.items()}
         if isinstance(document, list):
             return [self._mapped(value) for value in document]
-        return self.redact(document) if isinstance(document, str) else document
+        return self.redact_answered(document) if isinstance(document, str) else document
+
+
+def _redacted(text: str, known: Sequence[str]) -> str:
+    for secret in known:
+        text = text.replace(secret, HIDDEN)
+    if any(mark in text for mark in "\\%&"):
+        readings = (unquote(text), unquote_plus(text), html.unescape(text), _ESCAPE.sub(_unescaped, text))
+        if any(secret in reading for reading in readings for secret in known):
+            return HIDDEN
+    return text
 
 
 def _document(plain: bytes) -> object:

@@ -155,6 +155,13 @@ def test_of_an_error_next_to_prices_no_text_that_follows_a_word_for_a_secret_is_
     assert read == 'no price: Bearer (hidden), token="(hidden)"; the token is not valid, ask for order 4711-123456'
 
 
+def test_a_short_token_is_not_looked_for_in_answers_where_it_is_by_chance(wire):
+    body = b'{"errors": [{"errorCode": 1001, "message": "\\ud800 not on sale & 5% off"}]}'
+    answer = answer_to(wire, Operation.QUOTE, 200, body, "X-Request-Id: tttt", token="t")
+    assert (answer.body, answer.content_encoding) == (body, "")
+    assert answer.headers_of_interest["x-request-id"] == "tttt"
+
+
 @pytest.mark.parametrize("encoding", ["", "gzip"])
 def test_an_error_without_a_secret_lands_as_it_arrived(wire, encoding):
     body = b'{"errors": [{"errorCode": 1001}]}'

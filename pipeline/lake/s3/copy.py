@@ -29,6 +29,7 @@ from pipeline.lake.s3.copy_files import (
     Look,
     fetch_file,
     is_sums,
+    lined_files,
     look_of,
     looks,
     read_index,
@@ -36,7 +37,6 @@ from pipeline.lake.s3.copy_files import (
     write_index,
 )
 from pipeline.lake.s3.object_store import Store
-from pipeline.lake.sums_file import parsed
 from pipeline.settings import read_settings
 
 
@@ -181,7 +181,8 @@ class Copy:
             for part in parts:
                 new = {path: look for folder in part for path, look in looks(self.root, folder).items()}
                 if folders is not None and part is parts[-1]:
-                    lined = self._lined(found, objects)
+                    sent = {path: objects[path][1] if path in objects else look[0] for path, look in found.items()}
+                    lined = lined_files(self.root, sent)
                     new = {path: look for path, look in new.items() if path in known or path in lined}
                 todo = [path for path, look in new.items() if path not in known or known[path].look != look]
                 with ThreadPoolExecutor(IN_FLIGHT) as pool:
@@ -190,17 +191,6 @@ class Copy:
         except OSError as error:
             raise _unusable(self._folder, error) from None
         return found, objects
-
-    def _lined(self, found: Mapping[str, Look], objects: Mapping[str, Object]) -> set[str]:
-        """Return the files that have a line in checksum files, as far as these were uploaded."""
-        lined = set[str]()
-        for sums in filter(is_sums, found):
-            size = objects[sums][1] if sums in objects else found[sums][0]
-            with (self.root / sums).open("rb") as file:
-                lines = parsed(file.read(size))
-            folder = Path(sums).parent.relative_to(FOLDER)
-            lined |= {(folder / each[2]).as_posix() for each in lines if each is not None}
-        return lined
 
     def _shared(self, path: str) -> Object:
         known, look = self._index.files.get(path), look_of(self.root / path)

@@ -5,8 +5,8 @@ import os
 import platform
 import re
 import secrets
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -14,6 +14,7 @@ from pipeline.lake.checksums import FOLDER, LOCAL_SUMS
 from pipeline.lake.files import PASSING, beside, is_finished, put_in_place
 from pipeline.lake.s3.commit_log import Claim, Object
 from pipeline.lake.s3.object_store import Store
+from pipeline.lake.sums_file import parsed
 
 # Written without the writer lock, by reports or for calls, and again if they are lost; a later commit includes them.
 _UNGUARDED = re.compile(rf"(?:{FOLDER}/)?(?:reports|calls)/.*|{FOLDER}/sums[^/]*")
@@ -81,6 +82,17 @@ def look_of(place: Path) -> Look | None:
 def is_sums(path: str) -> bool:
     """Whether a file holds checksums; lines may be appended to it while it is read."""
     return path.startswith(f"{FOLDER}/")
+
+
+def lined_files(root: Path, sums: Mapping[str, int]) -> set[str]:
+    """Return the files that have a line in checksum files; `sums` gives how many bytes of each are read."""
+    lined = set[str]()
+    for path, size in sums.items():
+        with (root / path).open("rb") as file:
+            lines = parsed(file.read(size))
+        folder = PurePosixPath(path).parent.relative_to(FOLDER)
+        lined |= {(folder / each[2]).as_posix() for each in lines if each is not None}
+    return lined
 
 
 def is_passing(path: str) -> bool:
