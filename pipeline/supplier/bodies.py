@@ -13,6 +13,8 @@ _GZIP_OR_ZLIB = isal_zlib.MAX_WBITS | 32
 _DAMAGED: type[Exception] = isal_zlib.error  # type: ignore[assignment]
 _START_BYTES = 64
 _BLANK = b" \t\r\n"
+_GZIP, _ZLIB = b"\x1f\x8b", b"x"
+_PART_BYTES = 256
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PLAIN = frozenset({"", "identity"})
 _DEFLATED = frozenset({"gzip", "x-gzip", "deflate"})
@@ -67,6 +69,22 @@ def beginning(body: bytes, content_encoding: str, size: int) -> bytes:
         return isal_zlib.decompressobj(_GZIP_OR_ZLIB).decompress(body[: size + 1024], size)
     except _DAMAGED:
         return b""
+
+
+def inflated_start(body: bytes, limit_bytes: int) -> bytes:
+    """Return at most the first `limit_bytes` of a body that is compressed, before any damage; none if it is not."""
+    if not (body.startswith(_GZIP) or (body[:1] == _ZLIB and int.from_bytes(body[:2], "big") % 31 == 0)):
+        return b""
+    member, parts, size = isal_zlib.decompressobj(_GZIP_OR_ZLIB), [], 0
+    for at in range(0, len(body), _PART_BYTES):
+        if size >= limit_bytes or member.eof:
+            break
+        try:
+            parts.append(member.decompress(member.unconsumed_tail + body[at : at + _PART_BYTES], limit_bytes - size))
+        except _DAMAGED:
+            break
+        size += len(parts[-1])
+    return b"".join(parts)
 
 
 def _inflated(body: bytes, limit_bytes: int) -> tuple[bytes, bytes]:

@@ -20,11 +20,12 @@ from pipeline.domain.search import Operation
 from pipeline.settings import Clock, Settings, utc_now
 from pipeline.supplier.answer import Answer, Failure
 from pipeline.supplier.auth import TOKEN_PATH, USER_AGENT, ClientCredentials, TokenUnavailable
+from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.connection import SLOT, PooledTransport
 from pipeline.supplier.envelope import failure_in, has_offers
 from pipeline.supplier.error_bodies import server_failure
 from pipeline.supplier.exchange import Limits, Reply, exchange
-from pipeline.supplier.failures import describe, failure_of_status
+from pipeline.supplier.failures import failure_of_status
 from pipeline.supplier.pacer import Allowance, Pace, Pacer, Slot, Unlimited
 from pipeline.supplier.rate_store import RedisLeases
 from pipeline.supplier.retries import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
@@ -36,6 +37,7 @@ _CIRCLE = "HTTP {}, endless redirects; addresses requested: {}"
 _KEEPING_REDIRECTS = frozenset({httpx.codes.TEMPORARY_REDIRECT, httpx.codes.PERMANENT_REDIRECT})
 
 _TOKEN_BYTES = 64 * 1024
+_HEADER_CHARACTERS = 200
 
 
 class SupplierClient:
@@ -245,16 +247,20 @@ class SupplierClient:
                 break
             been_at.add(target)
             request = httpx.Request("POST", target, headers=request.headers, content=request.content)
+        secrets = self._auth.secrets
+        # Cut only now: the beginning of a secret would not be recognised.
+        headers = {name: secrets.redact_answered(value)[:_HEADER_CHARACTERS] for name, value in reply.headers.items()}
+        reply = replace(reply, headers=headers)
         failure, detail = _judged(operation, reply)
         self._was_ever_reached |= failure is not Failure.UNREACHABLE
         if operation is Operation.QUOTE:
             self._refuse_forbidden_quotes(reply.status, is_allowed=failure is None)
-        body, encoding = reply.body, reply.headers.get("content-encoding", "")
-        secrets = self._auth.secrets
-        if reply.status != httpx.codes.OK or not has_offers(operation, body, encoding):
+        body, encoding = reply.body, headers.get("content-encoding", "")
+        is_error = reply.status != httpx.codes.OK
+        if body and (is_error or not has_offers(operation, body, encoding)):
             # Some suppliers repeat the token in their error, and its text is shown and exported.
-            body, encoding = secrets.redact_body(body, encoding, limit_bytes=self._limits.body_bytes)
-        headers = {name: secrets.redact_answered(value) for name, value in reply.headers.items()}
+            limit = self._limits.body_bytes
+            body, encoding = secrets.redact_body(body, encoding, limit_bytes=limit, is_error=is_error)
         return Answer(
             reply.status,
             headers.get("content-type", ""),
@@ -286,9 +292,14 @@ class SupplierClient:
         if reply.status is None or reply.failure is not None:
             raise TokenUnavailable(reply.detail, is_unreachable=reply.failure is Failure.UNREACHABLE)
         try:
-            return httpx.Response(reply.status, headers=reply.headers, content=reply.body)
-        except httpx.DecodingError as error:
-            raise TokenUnavailable(describe(error)) from None
+            # Not by httpx, which inflates without a limit.
+            body = inflate(reply.body, reply.headers.pop("content-encoding", ""), limit_bytes=_TOKEN_BYTES)
+        except UnreadableBody as error:
+            if reply.status == httpx.codes.OK:
+                raise TokenUnavailable(f"the token endpoint answered 200: {error}") from None
+            body = b""
+        reply.headers.pop("content-length", None)
+        return httpx.Response(reply.status, headers=reply.headers, content=body)
 
     async def _exchange(self, request: httpx.Request, slot: Slot, limit_bytes: int) -> Reply:
         request.extensions = {**self._extensions, SLOT: slot}

@@ -19,7 +19,6 @@ HEADERS_OF_INTEREST = {
         "traceparent",
     )
 }  # fmt: skip
-_HEADER_CHARACTERS = 200
 
 # An answer may arrive slowly, each part in time; after this many read timeouts it has taken too long.
 _READ_TIMEOUTS_AN_EXCHANGE = 5
@@ -71,7 +70,7 @@ async def exchange(
             try:
                 reply.status = response.status_code
                 reply.headers = {
-                    HEADERS_OF_INTEREST[key]: value[:_HEADER_CHARACTERS].decode("latin-1")
+                    HEADERS_OF_INTEREST[key]: value.decode("latin-1")
                     for name, value in response.headers.raw
                     if (key := name.lower()) in HEADERS_OF_INTEREST
                 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import time
+import tracemalloc
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 
@@ -671,6 +672,22 @@ def test_the_store_of_the_rate_that_goes_away_while_a_request_waits_to_be_writte
     with pytest.raises(RateStoreAway):
         ask(wire, supplier, pacer=Late())
     assert supplier.received == []
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip", "br"])
+def test_a_token_answer_that_grows_beyond_its_limit_is_refused_before_it_fills_memory(wire, encoding):
+    bomb = gzip.compress(gzip.compress(bytes(200_000_000), 1), 9)
+    assert len(bomb) < 64 * 1024
+    tokens = [wire.reply(status, bomb, headers=(f"Content-Encoding: {encoding}",)) for status in (200, 401)]
+    supplier = wire.Supplier([wire.reply(200, GOOD)], tokens=[tokens[0], wire.token_reply("next")])
+    tracemalloc.start()
+    (answer,) = ask(wire, supplier, attempts=1)
+    assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    tracemalloc.stop()
+    assert answer.failure is Failure.NO_TOKEN
+    assert answer.failure_detail.startswith("token endpoint: the token endpoint answered 200: ")
+    with pytest.raises(TokenRefused, match=r"answered 401\n"):
+        ask(wire, wire.Supplier(tokens=[tokens[1]]), attempts=1)
 
 
 def test_the_end_of_the_days_calls_stops_the_sweep_before_a_request_leaves(wire):

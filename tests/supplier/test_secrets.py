@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import gzip
+import hashlib
 import html
 import json
 import logging
 import traceback
+import zlib
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -146,6 +148,97 @@ def test_neither_pages_nor_headers_keep_a_secret(wire, body, headers):
     kept = [answer.body.decode(), answer.content_type, *answer.headers_of_interest.values()]
     assert not any(B64_TOKEN in text for text in kept)
     assert any("(hidden)" in text for text in kept)
+
+
+JWT = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9." + "kD7-x_Q2" * 30 + ".sflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
+
+
+@pytest.mark.parametrize("padding", [0, 1, 150, 198])
+def test_of_a_header_that_is_cut_no_part_of_a_secret_is_left(wire, padding):
+    said = f"{'x' * padding} {JWT}"
+    answer = answer_to(wire, Operation.MULTI, 200, b"<p>", f"X-Request-Id: {said}", f"Content-Type: {said}", token=JWT)
+    kept = [answer.failure_detail, answer.content_type, *answer.headers_of_interest.values()]
+    assert not any(JWT[:8] in text for text in kept)
+    assert len(answer.headers_of_interest["x-request-id"]) <= 200
+
+
+def percent(text):
+    return "".join(f"%{ord(letter):02X}" for letter in text)
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        lambda text: text.replace("+", "%2B").replace("=", "&#61;"),
+        lambda text: percent(percent(text)),
+        lambda text: html.escape(all_escaped(text)),
+        lambda text: f"{text[:9]}\n   {text[9:]}",
+        lambda text: percent(f"{text[:9]}\r\n{text[9:]}"),
+    ],
+    ids=["mixed", "percent twice", "escaped twice", "over two lines", "over two lines, escaped"],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("wrap", ["<p>{}</p>", '{{"errors": [{{"errorCode": 1001, "message": "{}"}}]}}'])
+def test_a_page_or_error_with_a_secret_in_any_mix_of_spellings_lands_without_it(wire, spelled, encoding, wrap):
+    said = spelled(B64_TOKEN)
+    body = wrap.format(said).encode(encoding)
+    answer = answer_to(wire, Operation.MULTI, 500, body)
+    assert b"(hidden)" in answer.body
+    for part in (said, B64_TOKEN[:9], percent(B64_TOKEN[:4])):
+        assert part.encode() not in answer.body.replace(b"\0", b"")
+
+
+# Bytes that do not compress.
+NOISE = b"".join(hashlib.sha256(bytes([number])).digest() for number in range(64))
+
+
+def damaged(body):
+    return body[:-8] + b"\0" * 4 + body[-4:]
+
+
+@pytest.mark.parametrize(
+    ("packed", "label"),
+    [
+        (gzip.compress, ""),
+        (gzip.compress, "br"),
+        (zlib.compress, ""),
+        (lambda body: damaged(gzip.compress(body)), "gzip"),
+        (lambda body: gzip.compress(body)[:-9], "gzip"),
+        (lambda body: gzip.compress(body) + b"and more", "gzip"),
+    ],
+    ids=["no label", "another label", "zlib without label", "wrong checksum", "cut short", "with a rest"],
+)
+def test_a_compressed_page_lands_without_a_secret_whatever_its_label_and_damage(wire, packed, label):
+    body = packed(b"<p>" + B64_TOKEN.encode() + b"</p>" + NOISE.hex().encode())
+    answer = answer_to(wire, Operation.MULTI, 500, body, *((f"Content-Encoding: {label}",) if label else ()))
+    assert b"<p>(hidden)</p>" in answer.body
+    assert answer.content_encoding == ""
+
+
+def test_an_error_that_cannot_be_read_at_all_is_hidden(wire):
+    answer = answer_to(wire, Operation.MULTI, 500, NOISE, "Content-Encoding: br")
+    assert (answer.body, answer.content_encoding) == (b"(hidden)", "")
+
+
+def test_around_a_secret_an_answer_keeps_its_numbers_and_fields_as_they_were_written(wire):
+    numbers = "[99999999999999.99991, -0, NaN, null, true]"
+    body = f'{{"a": 1234567890123.12345678, "a": 1e999, "b": {numbers}, "t": "{B64_TOKEN}"}}'
+    answer = answer_to(wire, Operation.MULTI, 500, body.encode())
+    assert answer.body.decode() == body.replace(B64_TOKEN, "(hidden)")
+
+
+@pytest.mark.parametrize("unit", [b"%61", b"\\u0061", b"&#97;", b"%2561", b"<p>&"])
+def test_of_a_long_error_no_more_is_searched_and_kept_than_can_be_read_soon(wire, unit):
+    """Reading all 64 MB of such a page would take a minute, in which nothing else is done."""
+    long = B64_TOKEN.encode() + b"x" * ((1 << 20) - 2 * len(B64_TOKEN)) + percent(B64_TOKEN).encode() + unit * (1 << 18)
+    body = gzip.compress(long)
+    answer = answer_to(wire, Operation.MULTI, 500, body, "Content-Encoding: gzip")
+    assert answer.body.startswith(b"(hidden)xx")
+    assert len(answer.body) <= 1 << 20
+    assert b"%54%4B" not in answer.body
+    kept = answer_to(wire, Operation.MULTI, 200, body, "Content-Encoding: gzip")
+    assert kept.body.startswith(b"(hidden)xx")
+    assert len(kept.body) > 1 << 20
 
 
 def test_of_an_error_next_to_prices_no_text_that_follows_a_word_for_a_secret_is_read():
