@@ -30,7 +30,7 @@ from pipeline.domain.errors import (
 )
 from pipeline.night.supplier import supplier_name
 from pipeline.settings import Settings
-from pipeline.supplier.rate_store import RateStoreAway
+from pipeline.supplier.store_away import RateStoreAway
 
 logger = logging.getLogger(__name__)
 

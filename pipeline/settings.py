@@ -201,6 +201,8 @@ class Settings(BaseSettings):
     lake_copy: Path | None = None
     """Folder for this machine's copies of lakes on S3, each as large as its lake. Unset: `nightaudit` in the user's
     cache folder."""
+    worker_copy_mb: int = Field(50_000, ge=1)
+    """Most megabytes of a lake on S3 that a worker of a cluster keeps, besides the files of running tasks."""
     lake_claim_seconds: float = Field(180, ge=3, le=86_400)
     """Seconds without a sign of life after which another machine may take over a lake on S3."""
     observation_nights: int = Field(35, ge=0)

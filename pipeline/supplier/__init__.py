@@ -1,19 +1,23 @@
 """The wire: requests, answers, tokens, and the one client that sends.
 
-    requests    requests, with every rule of the supplier's document
-    wire        answers as types: their one declaration
-    fields      that declaration as data, for reading part by part and for comparing with the document
-    date_times  the date-times in answers
-    client      SupplierClient: one search in, one `Answer` out
-    answer      `Answer`, the result of one search, and `Failure`, why there is none
-    outcomes    what an `Answer` means for its cells
-    auth        OAuth client credentials as an httpx authentication flow
-    pacer       when the next request may be sent, and how many a day
-    retries     which failures are retried, and after how long
-    exchange    one request and its response, within limits of time and bytes
-    connection  the pool
-    failures    errors of the layers below as our failures
-    bodies      inflating within a limit, and recognising JSON
+    requests      requests, with every rule of the supplier's document
+    wire          answers as types: their one declaration
+    fields        that declaration as data, for reading part by part and for comparing with the document
+    date_times    the date-times in answers
+    client        SupplierClient: one search in, one `Answer` out
+    answer        `Answer`, the result of one search, and `Failure`, why there is none
+    outcomes      what an `Answer` means for its cells
+    auth          OAuth client credentials as an httpx authentication flow
+    pacer         when the next request may be sent, and how many a day
+    shared_pace   the same for several processes, by send slots that they lease
+    shared_calls  the daily cap of several machines
+    rate_store    the Redis that keeps both
+    store_away    what is raised when it does not answer, and how long to wait for it
+    retries       which failures are retried, and after how long
+    exchange      one request and its response, within limits of time and bytes
+    connection    the pool
+    failures      errors of the layers below as our failures
+    bodies        inflating within a limit, and recognising JSON
 
 The answers of a sweep are not decoded here: they land as received.
 """

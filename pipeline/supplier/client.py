@@ -30,6 +30,7 @@ from pipeline.supplier.pacer import Allowance, Pace, Pacer, Slot, Unlimited
 from pipeline.supplier.rate_store import RedisLeases
 from pipeline.supplier.retries import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
 from pipeline.supplier.shared_pace import SharedPacer
+from pipeline.supplier.store_away import Patience
 
 # Redirects that one request follows: 307 and 308, within the supplier's origin.
 _MOST_REDIRECTS = 5
@@ -348,4 +349,5 @@ def _pace(settings: Settings, base_url: str) -> Pace:
     if settings.rate_store is None:
         return Pacer(settings.rate)
     address = settings.rate_store.get_secret_value()
-    return SharedPacer(settings.rate, RedisLeases(address, httpx.URL(base_url).netloc.decode()))
+    leases = RedisLeases(address, httpx.URL(base_url).netloc.decode())
+    return SharedPacer(settings.rate, leases, Patience(address))

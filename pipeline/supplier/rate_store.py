@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from pipeline.domain.errors import SettingsError, SupplierError
+from pipeline.domain.errors import SettingsError
 from pipeline.supplier.shared_pace import Terms, Used
+from pipeline.supplier.store_away import told_as_ours
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -18,14 +19,23 @@ if TYPE_CHECKING:
 _STORE_SECONDS = 5
 
 # Returns how long to wait, if it is too early for any slot, then in how many microseconds each leased slot begins.
-# KEYS: the schedule, and the instants until which slots may be used, or at which they were. ARGV: the name of the
-# lease, how many slots, the time between two, how many per window, the length of the window, how long a slot lasts, how
-# much is caught up, and how far ahead is not too early; then earlier slots, each with how long ago it was used, or ''.
+# KEYS: the schedule; the instants until which slots may be used, or at which they were; and the server that wrote them.
+# ARGV: the name of the lease, how many slots, the time between two, how many per window, the length of the window, how
+# long a slot lasts, how much is caught up, and how far ahead is not too early; then earlier slots, each with how long
+# ago it was used, or ''.
 _LEASE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local count, interval, most, window = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local function written(instant) return string.format('%.0f', instant) end
+-- A server that was restarted may have lost what was leased and used before: nothing of that still counts after this.
+local server = redis.pcall('INFO', 'server')
+local run = type(server) == 'string' and string.match(server, 'run_id:(%w+)') or 'unknown'
+if redis.call('GET', KEYS[3]) ~= run then
+  local held = math.max(now + ARGV[5] + ARGV[6] + ARGV[8], tonumber(redis.call('GET', KEYS[1]) or '0'))
+  redis.call('SET', KEYS[1], written(held))
+end
+redis.call('SET', KEYS[3], run, 'EX', 86400)
 for place = 9, #ARGV, 2 do
   if ARGV[place + 1] == '' then
     redis.call('ZREM', KEYS[2], ARGV[place])
@@ -62,31 +72,34 @@ return '0'
 """
 
 
-class RateStoreAway(SupplierError):
-    """The store of the shared rate could not be reached: nothing may be sent without it."""
-
-    @classmethod
-    def because(cls, error: Exception) -> RateStoreAway:
-        """Return it for an error of the store's client, whose text may hold a password."""
-        return cls(
-            f"The Redis server of NIGHTAUDIT_RATE_STORE could not be used ({type(error).__name__}).",
-            kept="Answers that have landed are kept.",
-            hint="Check NIGHTAUDIT_RATE_STORE; without it, each process limits its own rate.",
-        )
-
-
 def open_store(address: str) -> Redis:
     """Return a client of the store. It connects on first use."""
     with _installed():
         from redis import Redis
-    return Redis.from_url(address, socket_timeout=_STORE_SECONDS, socket_connect_timeout=_STORE_SECONDS)
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+    return Redis.from_url(
+        address,
+        socket_timeout=_STORE_SECONDS,
+        socket_connect_timeout=_STORE_SECONDS,
+        # See `store_away.Patience`.
+        retry=Retry(NoBackoff(), 0),
+    )
 
 
 def open_store_beside(address: str) -> AsyncRedis:
     """Return a client of the store that lets other tasks run while it waits."""
     with _installed():
         from redis.asyncio import Redis
-    return Redis.from_url(address, socket_timeout=_STORE_SECONDS, socket_connect_timeout=_STORE_SECONDS)
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+    return Redis.from_url(
+        address,
+        socket_timeout=_STORE_SECONDS,
+        socket_connect_timeout=_STORE_SECONDS,
+        # Slots are counted from when they were asked for, so each try must be its own.
+        retry=Retry(NoBackoff(), 0),
+    )
 
 
 @contextmanager
@@ -106,7 +119,7 @@ class RedisLeases:
     def __init__(self, address: str, supplier: str) -> None:
         self._store = open_store_beside(address)
         schedule = f"nightaudit:pace:{supplier}"
-        self._keys = [schedule, f"{schedule}:slots"]
+        self._keys = [schedule, f"{schedule}:slots", f"{schedule}:server"]
         self._lease: AsyncScript = self._store.register_script(_LEASE)
         self._hold: AsyncScript = self._store.register_script(_PAUSE)
 
@@ -129,12 +142,8 @@ class RedisLeases:
         await self._store.aclose()
 
     async def _call(self, script: AsyncScript, *arguments: str | int) -> Any:  # noqa: ANN401 - as the scripts return it
-        from redis.exceptions import RedisError
-
-        try:
+        with told_as_ours():
             return await script(keys=self._keys, args=arguments)
-        except (RedisError, OSError) as error:
-            raise RateStoreAway.because(error) from None
 
 
 def _micros(seconds: float) -> int:

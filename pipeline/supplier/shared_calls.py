@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from pipeline.domain.errors import CallsUsedUp
 from pipeline.supplier.pacer import Allowance
-from pipeline.supplier.rate_store import RateStoreAway, open_store
+from pipeline.supplier.rate_store import open_store
+from pipeline.supplier.store_away import Patience, RateStoreAway, told_as_ours
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -88,13 +89,20 @@ class RedisCount:
         self._store: Redis = open_store(address)
         self._key = f"nightaudit:calls:{supplier}"
         self._script: Script = self._store.register_script(_GRANT)
+        self._patience = Patience(address)
 
     def grant(self, calls: int, cap: int) -> tuple[int, float]:
-        """Grant at most `calls` within the cap; return how many, and the seconds until the store's day ends."""
-        from redis.exceptions import RedisError
+        """Grant at most `calls` within the cap; return how many, and the seconds until the store's day ends.
 
-        try:
-            granted, seconds = self._script(keys=[self._key], args=[calls, cap])
-        except (RedisError, OSError) as error:
-            raise RateStoreAway.because(error) from None
-        return int(granted), float(seconds)
+        It blocks while the store cannot be reached: nothing may be sent then. If the answer to a grant is lost, its
+        calls are lost for the day.
+        """
+        while True:
+            try:
+                with told_as_ours():
+                    granted, seconds = self._script(keys=[self._key], args=[calls, cap])
+            except RateStoreAway as away:
+                time.sleep(self._patience.seconds(away))
+            else:
+                self._patience.answered()
+                return int(granted), float(seconds)

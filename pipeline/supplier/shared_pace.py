@@ -4,7 +4,8 @@ The schedule is in Redis: when the next slot begins, and until when each slot of
 takes the next few slots in one step, only as many as requests wait, so that none is withheld from other processes.
 Each process reports when it wrote its requests, and a slot begins no sooner than a second after as many requests as are
 allowed in one: late requests delay later ones no longer than needed, and an unused slot is free again. A slot that was
-not reported yet counts as used at the last possible instant. The windows of `limits` are no alternative: a window lets
+not reported yet counts as used at the last possible instant. If the store is restarted, no slot begins before those
+that it may have forgotten are a second old. The windows of `limits` are no alternative: a window lets
 all of its requests leave at once, and as many again at the start of the next one.
 """
 
@@ -17,9 +18,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pipeline.supplier.pacer import Slot
+from pipeline.supplier.store_away import Patience, RateStoreAway
+
+T = TypeVar("T")
 
 # A lease covers the slots of at most this many seconds, which are lost if the process dies.
 _LEASE_SECONDS = 0.05
@@ -115,6 +119,7 @@ class SharedPacer:
         self,
         rate_per_second: float,
         leases: Leases,
+        patience: Patience,
         *,
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -130,6 +135,7 @@ class SharedPacer:
         self._paused_until = 0.0
         self._now = now
         self._sleep = sleep
+        self._patience = patience
         self._turn = asyncio.Lock()
 
     async def slot(self) -> Slot:
@@ -164,7 +170,7 @@ class SharedPacer:
     def pause(self, seconds: float) -> None:
         """Hold back all requests for `seconds` from now; other processes follow with their next lease."""
         self._paused_until = max(self._paused_until, self._now() + seconds)
-        self._say(self._leases.pause(seconds))
+        self._say(self._pause_others())
 
     def _say(self, what: Coroutine[Any, Any, None]) -> None:
         self._saying.add(asyncio.create_task(what))
@@ -186,14 +192,21 @@ class SharedPacer:
         if self._used:
             await self._lease(0)
 
+    async def _pause_others(self) -> None:
+        await self._patiently(lambda: self._leases.pause(max(self._paused_until - self._now(), 0)))
+
     async def _lease(self, wanted: int) -> float:
         """Lease slots and report used ones; return how long to wait if it was too early for any."""
         name = next(self._names)
         used, self._used = self._used, []
-        asked_at = self._now()
-        said = [Used(each.name, None if at is None else asked_at - at) for each, at in used]
         terms = self._terms
-        wait, begin = await self._leases.take(name, wanted, terms, said)
+
+        async def take() -> tuple[float, float, Sequence[float]]:
+            asked_at = self._now()
+            said = [Used(each.name, None if at is None else asked_at - at) for each, at in used]
+            return asked_at, *await self._leases.take(name, wanted, terms, said)
+
+        asked_at, wait, begin = await self._patiently(take)
         # The store answered at an unknown instant in between: slots begin by the latest possible one, and end by the
         # earliest.
         heard_at = self._now()
@@ -205,3 +218,16 @@ class SharedPacer:
             for number, begins_in in enumerate(begin)
         )
         return wait
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask the store until it answers. Raises RateStoreAway once that has taken too long."""
+        while True:
+            try:
+                answer = await ask()
+            except RateStoreAway as away:
+                await self._sleep(self._patience.seconds(away))
+            else:
+                if self._patience.answered() and self._paused_until > self._now():
+                    # It may have forgotten the pause.
+                    self._say(self._pause_others())
+                return answer

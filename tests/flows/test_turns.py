@@ -21,7 +21,7 @@ from tiny_night import published
 from pipeline.domain.errors import ClusterAway, LakeBusy, LakeError, StoreAway, SupplierDown, TokenRefused
 from pipeline.lake import Lake
 from pipeline.settings import read_settings
-from pipeline.supplier.rate_store import RateStoreAway
+from pipeline.supplier.store_away import RateStoreAway
 
 
 @pytest.fixture

@@ -470,6 +470,45 @@ def test_a_worker_keeps_what_tasks_read_within_the_hour_and_no_more(machine, mon
         assert kept_after(3700, "third") == ["second", "third"]
 
 
+def test_a_worker_keeps_no_more_bytes_than_it_may_but_all_that_running_tasks_read(machine, monkeypatch, tmp_path):
+    lake, here, own = machine("a"), tmp_path / "a", tmp_path / "of-the-worker"
+    monkeypatch.setenv("NIGHTAUDIT_WORKER_COPY_MB", "1")
+    with lake.writing("a test"):
+        for name in ("first", "second", "third", "fourth"):
+            lake.put_new(f"tables/offer/{name}", name.encode() * 80_000)
+        lake.commit()
+        carrier = lake.carrier(lambda *paths: paths)
+
+        def parcel(*names: str) -> Parcel:
+            return carrier.parcel(tuple(f"tables/offer/{name}" for name in names))
+
+        def kept() -> list[str]:
+            return sorted(place.name for place in own.rglob("lake/tables/offer/*"))
+
+        on_a_disk_of_its_own(here, parcel("first"), list, own)
+        on_a_disk_of_its_own(here, parcel("second"), list, own)
+        assert kept() == ["first", "second"]
+        on_a_disk_of_its_own(here, parcel("first"), list, own)
+        # Of what no task reads, the one that was not read for longest.
+        on_a_disk_of_its_own(here, parcel("third"), list, own)
+        assert kept() == ["first", "third"]
+
+        another = parcel("second", "fourth")
+
+        def while_another_runs() -> list[str]:
+            another.do(list)
+            return sorted(place.name for place in here.rglob("lake/tables/offer/*"))
+
+        begun = on_a_disk_of_its_own(here, parcel("first", "third"), while_another_runs, own)
+        assert begun.result == ["first", "fourth", "second", "third"]
+        # A task that was killed reads nothing.
+        (noted,) = own.rglob("tasks")
+        (noted / "dead.json").write_bytes(b'["tables/offer/first", "tables/offer/third"]')
+        on_a_disk_of_its_own(here, another, list, own)
+        assert kept() == ["fourth", "second"]
+        assert not list(noted.iterdir())
+
+
 def test_a_task_whose_object_is_gone_says_so(machine, tmp_path):
     lake = machine("a")
     with lake.writing("a test"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import duckdb
 import pytest
-from dask_machines import Machines, while_one_works
+from dask_machines import Machines, await_true, while_one_works
 from night_machine import SPEC, Machine
 from redis_server import redis_server
 
@@ -17,6 +19,7 @@ from pipeline.sandbox.server.launch import SandboxProcess
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 PROPERTIES, DAYS, RATE = 30, 9, 60
+_SECONDS_CUT_OFF = 60.0
 # Everything but when it was asked, which no two sweeps share.
 OFFERS = "SELECT * EXCLUDE (sweep_id, searched_at) FROM lake.offer ORDER BY ALL"
 CELLS = "SELECT property_id, market, check_in, operation, status FROM mart.cell_latest ORDER BY ALL"
@@ -30,9 +33,14 @@ def supplier():
 
 
 @pytest.fixture
-def redis(tmp_path):
-    with redis_server(tmp_path) as address:
-        yield address
+def redis_machine(tmp_path):
+    with redis_server(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def redis(redis_machine):
+    return redis_machine.address
 
 
 def settings_of(supplier, redis) -> dict[str, str]:
@@ -103,8 +111,20 @@ def test_workers_send_what_one_machine_sends(tmp_path, supplier, redis, cluster)
     assert "from this machine alone" not in said
 
 
-@pytest.mark.parametrize("is_killed", [True, False])
-def test_a_worker_that_is_lost_while_it_sends_costs_its_open_searches(tmp_path, supplier, redis, cluster, is_killed):
+def cut_off(worker: subprocess.Popen[bytes]) -> None:
+    worker.send_signal(signal.SIGSTOP)
+    threading.Timer(_SECONDS_CUT_OFF, worker.send_signal, [signal.SIGCONT]).start()
+
+
+@pytest.mark.parametrize(
+    "lose_it",
+    [
+        pytest.param(subprocess.Popen.kill, id="killed"),
+        pytest.param(subprocess.Popen.terminate, id="ended"),
+        pytest.param(cut_off, id="cut off for a while"),
+    ],
+)
+def test_a_worker_that_is_lost_while_it_sends_costs_its_open_searches(tmp_path, supplier, redis, cluster, lose_it):
     """What it had landed is not requested again; another worker sends its open searches."""
     given = settings_of(supplier, redis)
     one = machine(tmp_path / "one", supplier, NIGHTAUDIT_CLUSTER=cluster.address, **given)
@@ -112,7 +132,7 @@ def test_a_worker_that_is_lost_while_it_sends_costs_its_open_searches(tmp_path, 
 
     def lose(worker: subprocess.Popen[bytes]) -> None:
         before.update(landed(one.root))
-        worker.kill() if is_killed else worker.terminate()
+        lose_it(worker)
 
     with while_one_works(cluster, lose) as lost:
         one.run("nightly")
@@ -120,6 +140,25 @@ def test_a_worker_that_is_lost_while_it_sends_costs_its_open_searches(tmp_path, 
     after = landed(one.root)
     assert {name: after[name] for name in before} == before
     assert rows(one, "SELECT count(*) FILTER (WHERE status IN ('failed', 'not_swept')) FROM mart.cell_latest") == [(0,)]
+
+
+def test_a_rate_store_that_is_restarted_while_workers_send_costs_seconds(
+    tmp_path, supplier, redis, redis_machine, cluster
+):
+    given = settings_of(supplier, redis) | {"NIGHTAUDIT_CLUSTER": cluster.address}
+    alone = machine(tmp_path / "alone", supplier, **settings_of(supplier, redis))
+    alone.run("nightly")
+    by_one = searches(supplier)
+    spread = machine(tmp_path / "spread", supplier, **given)
+    process = spread.start("nightly")
+    await_true(lambda: landed(spread.root))
+    redis_machine.restart(3)
+    said = process.communicate(timeout=600)[0]
+    assert process.returncode == 0, said
+    # No search was sent twice, and none was left out.
+    assert {name: number - by_one[name] for name, number in searches(supplier).items()} == by_one
+    assert rows(spread, OFFERS) == rows(alone, OFFERS)
+    assert rows(spread, CELLS) == rows(alone, CELLS)
 
 
 def test_without_the_suppliers_settings_at_the_workers_the_night_sends_from_its_own_machine(

@@ -233,7 +233,13 @@ def virtual_time():
 
 
 @pytest.fixture
-def redis(tmp_path):
+def redis_machine(tmp_path):
+    """A Redis of its own, which can be restarted."""
+    with redis_server(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def redis(redis_machine):
     """The address of a Redis of its own."""
-    with redis_server(tmp_path) as address:
-        yield address
+    return redis_machine.address

@@ -24,7 +24,7 @@ from pipeline.supplier.exchange import Limits
 from pipeline.supplier.failures import NETWORK_ERRORS
 from pipeline.supplier.outcomes import Verdict, may_be_poisoned, outcome_of
 from pipeline.supplier.pacer import Slot
-from pipeline.supplier.rate_store import RateStoreAway
+from pipeline.supplier.store_away import RateStoreAway
 
 MULTI, SINGLE, QUOTE = Operation.MULTI, Operation.SINGLE, Operation.QUOTE
 GOOD = b'{"properties": [ ]}'

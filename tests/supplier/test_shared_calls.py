@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -12,8 +14,8 @@ from pipeline.lake import Lake
 from pipeline.lake.allowance import DailyCalls
 from pipeline.night.supplier import allowance_of
 from pipeline.settings import read_settings
-from pipeline.supplier.rate_store import RateStoreAway
 from pipeline.supplier.shared_calls import RedisCount, SharedCalls
+from pipeline.supplier.store_away import RateStoreAway
 
 DAY = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DAY_SECONDS = 86_400
@@ -140,6 +142,22 @@ def test_three_processes_with_lakes_of_their_own_never_exceed_the_cap(redis, tmp
     # Another supplier has a cap of its own, and a higher cap hands out the difference.
     assert RedisCount(redis, "another.example").grant(900, 900)[0] == 900
     assert RedisCount(redis, "supplier.example").grant(900, 1000)[0] == 100
+
+
+@pytest.mark.cluster
+def test_a_store_that_is_restarted_empty_costs_seconds_and_the_lake_keeps_the_cap(redis_machine, lake):
+    def calls() -> SharedCalls:
+        return SharedCalls(100, RedisCount(redis_machine.address, "supplier"), DailyCalls(lake, 100, lambda: DAY))
+
+    before = calls()
+    for _ in range(60):
+        before.take()
+    restarting = threading.Thread(target=redis_machine.restart, args=[2])
+    restarting.start()
+    time.sleep(0.5)
+    before.take()
+    restarting.join()
+    assert take_all(before) + take_all(calls()) == 39
 
 
 @pytest.mark.cluster

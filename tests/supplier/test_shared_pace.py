@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Iterator
-from itertools import cycle
+from itertools import cycle, pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from pipeline.supplier.pacer import Slot
-from pipeline.supplier.rate_store import RateStoreAway, RedisLeases
+from pipeline.supplier.rate_store import RedisLeases
 from pipeline.supplier.shared_pace import SharedPacer, Terms, Used
+from pipeline.supplier.store_away import Patience, RateStoreAway, RateStoreRefused
+
+# For a store that is never waited for.
+NONE = Patience("a store of the tests", seconds=0)
 
 
 class Schedule:
@@ -96,7 +100,7 @@ def test_no_second_has_more_requests_than_the_rate_however_late_they_are_written
     async def send() -> list[float]:
         now = asyncio.get_running_loop().time
         schedule = Schedule(now, trips)
-        pacers = [SharedPacer(rate, schedule, now=now) for _ in range(processes)]
+        pacers = [SharedPacer(rate, schedule, NONE, now=now) for _ in range(processes)]
         return await sent_by(pacers, 4, max(int(rate) // 4, 4), cycle(delays))
 
     sent = virtual_time(send())
@@ -117,7 +121,7 @@ def test_several_processes_use_97_of_100_allowed_requests_with_four_in_flight_ea
     async def send() -> list[float]:
         now = asyncio.get_running_loop().time
         schedule = Schedule(now, trips)
-        pacers = [SharedPacer(rate, schedule, now=now) for _ in range(processes)]
+        pacers = [SharedPacer(rate, schedule, NONE, now=now) for _ in range(processes)]
         return await sent_by(pacers, 4, max(8 * rate // processes // 4, 4), cycle(delays))
 
     sent = virtual_time(send())
@@ -131,9 +135,9 @@ def test_a_process_that_has_nothing_to_send_keeps_nothing_from_the_others(virtua
     async def send() -> tuple[list[float], int]:
         now = asyncio.get_running_loop().time
         schedule = Schedule(now, [0.001])
-        idle = SharedPacer(10, schedule, now=now)
+        idle = SharedPacer(10, schedule, NONE, now=now)
         (await idle.slot()).sent()
-        sent = await sent_by([SharedPacer(10, schedule, now=now)], 4, 25, cycle([0.0]))
+        sent = await sent_by([SharedPacer(10, schedule, NONE, now=now)], 4, 25, cycle([0.0]))
         await idle.close()
         return sent, schedule.asked
 
@@ -147,7 +151,7 @@ def test_a_request_that_finds_its_slot_lapsed_leaves_it_to_others_and_takes_anot
     async def send() -> tuple[float, float]:
         now = asyncio.get_running_loop().time
         schedule = Schedule(now, [0.0])
-        slow, quick = (SharedPacer(1, schedule, now=now) for _ in range(2))
+        slow, quick = (SharedPacer(1, schedule, NONE, now=now) for _ in range(2))
         lapsed = await slow.slot()
         await asyncio.sleep(0.6)
 
@@ -173,7 +177,7 @@ def test_a_pause_holds_this_process_at_once_and_the_others_from_their_next_lease
     async def send() -> list[float]:
         now = asyncio.get_running_loop().time
         schedule = Schedule(now, [0.0])
-        ours, theirs = (SharedPacer(10, schedule, now=now) for _ in range(2))
+        ours, theirs = (SharedPacer(10, schedule, NONE, now=now) for _ in range(2))
         slots = []
         (await ours.slot()).sent()
         ours.pause(60)
@@ -190,7 +194,7 @@ def test_a_pause_holds_this_process_at_once_and_the_others_from_their_next_lease
 @pytest.mark.cluster
 def test_the_schedule_in_the_store_lets_no_second_have_more_than_the_rate(redis):
     async def send() -> list[float]:
-        pacers = [SharedPacer(50, RedisLeases(redis, "supplier")) for _ in range(3)]
+        pacers = [SharedPacer(50, RedisLeases(redis, "supplier"), NONE) for _ in range(3)]
         return await sent_by(pacers, 4, 10, cycle([0.0, 0.001, 0.03, 0.0, 0.3]))
 
     sent = asyncio.run(send())
@@ -200,11 +204,17 @@ def test_the_schedule_in_the_store_lets_no_second_have_more_than_the_rate(redis)
 
 @pytest.mark.cluster
 def test_a_lease_belongs_to_one_process_until_it_is_returned_and_a_pause_applies_to_all(redis):
+    from redis import Redis
+
     terms = Terms(interval=100, most=1, window=150, ahead=400)
 
     async def lease() -> list[tuple[float, list[float]]]:
         ours, theirs = RedisLeases(redis, "supplier"), RedisLeases(redis, "supplier")
         other = RedisLeases(redis, "another")
+        for leases, name in ((ours, "supplier"), (other, "another")):
+            # It has held back what a server before it might have leased.
+            assert await leases.take("first", 1, terms, []) == (pytest.approx(350.25, abs=1), [])
+            Redis.from_url(redis).delete(f"nightaudit:pace:{name}")
         begun = [await ours.take("a", 2, terms, []), await theirs.take("b", 1, terms, [])]
         begun.append(await theirs.take("c", 1, terms, [Used("a:0", 10.0), Used("a:1", None), Used("b:0", None)]))
         await theirs.pause(1000)
@@ -225,11 +235,54 @@ def test_a_lease_belongs_to_one_process_until_it_is_returned_and_a_pause_applies
 
 
 @pytest.mark.cluster
+@pytest.mark.parametrize("seconds_away", [0, 3])
+def test_a_store_that_is_restarted_empty_costs_seconds_and_lets_no_second_have_more_than_the_rate(
+    redis_machine, seconds_away, caplog
+):
+    async def send() -> list[float]:
+        pacers = [
+            SharedPacer(50, RedisLeases(redis_machine.address, "supplier"), Patience(redis_machine.address))
+            for _ in range(3)
+        ]
+        sending = asyncio.create_task(sent_by(pacers, 4, 20, cycle([0.0, 0.001, 0.03, 0.0, 0.1])))
+        await asyncio.sleep(3)
+        await asyncio.to_thread(redis_machine.restart, seconds_away)
+        return await sending
+
+    sent = asyncio.run(send())
+    assert len(sent) == 240
+    assert most_in_any_second(sent) <= 50
+    assert 1 < max(later - earlier for earlier, later in pairwise(sent)) < seconds_away + 4
+    assert "Nothing is sent until it answers." in caplog.text
+
+
+@pytest.mark.cluster
+def test_a_store_that_refuses_is_not_waited_for(redis):
+    from redis import Redis
+
+    async def send() -> None:
+        pacer = SharedPacer(50, RedisLeases(redis, "supplier"), Patience(redis))
+        try:
+            await pacer.slot()
+            with Redis.from_url(redis) as store:
+                store.config_set("requirepass", "s3cret")
+                store.execute_command("AUTH", "s3cret")
+                store.client_kill_filter(_type="normal", skipme=True)
+            while True:
+                await pacer.slot()
+        finally:
+            await pacer.close()
+
+    with pytest.raises(RateStoreRefused, match="refuses"):
+        asyncio.run(asyncio.wait_for(send(), 30))
+
+
+@pytest.mark.cluster
 def test_a_pause_that_the_store_did_not_get_ends_the_sending_however_many_follow_it(redis, caplog):
     from redis import Redis
 
     async def send() -> None:
-        pacer = SharedPacer(100, RedisLeases(redis, "supplier"))
+        pacer = SharedPacer(100, RedisLeases(redis, "supplier"), NONE)
         try:
             await pacer.slot()
             Redis.from_url(redis).shutdown(nosave=True)
@@ -260,7 +313,7 @@ def test_a_failed_pause_is_heard_with_the_next_slot_though_others_were_paused_fo
     async def send() -> Forgetful:
         now = asyncio.get_running_loop().time
         schedule = Forgetful(now, [0.0])
-        pacer = SharedPacer(100, schedule, now=now)
+        pacer = SharedPacer(100, schedule, NONE, now=now)
         await pacer.slot()
         for _ in range(2):
             pacer.pause(0)
@@ -272,6 +325,89 @@ def test_a_failed_pause_is_heard_with_the_next_slot_though_others_were_paused_fo
         return schedule
 
     assert virtual_time(send()).pauses == 2
+
+
+class Away(Schedule):
+    """A schedule that cannot be reached for a while, and has forgotten all that it held when it comes back."""
+
+    def __init__(self, now, begins_at: float, ends_at: float) -> None:
+        super().__init__(now, [0.001])
+        self._begins_at, self._ends_at = begins_at, ends_at
+        self.paused_for: list[float] = []
+
+    def _reach(self) -> None:
+        if self._begins_at <= self._now() < self._ends_at:
+            raise RateStoreAway("away")
+
+    async def take(self, lease, slots, terms, used):
+        self._reach()
+        return await super().take(lease, slots, terms, used)
+
+    async def pause(self, seconds: float) -> None:
+        self._reach()
+        self.paused_for.append(seconds)
+        await super().pause(seconds)
+
+
+def test_a_store_that_is_away_for_a_minute_costs_a_minute(virtual_time):
+    async def send() -> list[float]:
+        now = asyncio.get_running_loop().time
+        pacer = SharedPacer(10, Away(now, 1, 61), Patience("a minute", now=now), now=now)
+        return await sent_by([pacer], 4, 10, cycle([0.0]))
+
+    sent = virtual_time(send())
+    assert len(sent) == 40
+    (gap,) = (later - earlier for earlier, later in pairwise(sent) if later - earlier > 1)
+    # It costs no more than its time, and the slots after it last no longer than those before.
+    assert 59 < gap < 62
+    assert sent[-1] < 60 + 40 / 9.7 + 1
+
+
+def test_a_store_that_stays_away_ends_the_sending_after_three_minutes(virtual_time):
+    async def send() -> float:
+        now = asyncio.get_running_loop().time
+        pacer = SharedPacer(10, Away(now, 1, 1e9), Patience("gone", now=now), now=now)
+        with pytest.raises(RateStoreAway):
+            await sent_by([pacer], 1, 100, cycle([0.0]))
+        await pacer.close()
+        return now()
+
+    assert 180 < virtual_time(send()) < 185
+
+
+def test_a_store_that_has_never_answered_is_not_waited_for(virtual_time):
+    async def send() -> float:
+        now = asyncio.get_running_loop().time
+        pacer = SharedPacer(10, Away(now, 0, 60), Patience("misspelt", now=now), now=now)
+        with pytest.raises(RateStoreAway):
+            await pacer.slot()
+        await pacer.close()
+        return now()
+
+    assert virtual_time(send()) < 1
+
+
+def test_a_store_that_comes_back_is_told_again_how_long_to_pause(virtual_time):
+    async def send() -> list[float]:
+        now = asyncio.get_running_loop().time
+        schedule = Away(now, 1, 20)
+        pacer = SharedPacer(10, schedule, Patience("paused", now=now), now=now)
+        (await pacer.slot()).sent()
+        await asyncio.sleep(0.5)
+        pacer.pause(60)
+        await asyncio.sleep(0.1)
+        # It is asked while it cannot be reached.
+        asking = asyncio.create_task(pacer.slot())
+        await asyncio.sleep(1)
+        pacer.pause(60)
+        await asking
+        await pacer.close()
+        return schedule.paused_for
+
+    first, *again = virtual_time(send())
+    assert first == 60
+    assert again
+    assert all(40 < each < 43 for each in again)
 
 
 def test_without_its_store_nothing_is_sent():

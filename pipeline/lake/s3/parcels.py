@@ -7,7 +7,7 @@ paths as where the night runs, and uploads what it wrote. The night fetches that
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +19,10 @@ from pipeline.lake.files import beside, noted_as_gone, touching
 from pipeline.lake.s3.commit_log import IN_FLIGHT, Object
 from pipeline.lake.s3.copy import Copy
 from pipeline.lake.s3.copy_files import Look, fetch_file, is_passing, look_of, name_of, remove_file
+from pipeline.lake.s3.in_use import files_in_use, in_use
 from pipeline.lake.s3.object_store import Store
 from pipeline.process.carrier import Brought
+from pipeline.settings import read_settings
 
 # A file that no task has read for this long is removed from a worker's folder.
 _KEPT_SECONDS = 3600.0
@@ -38,8 +40,7 @@ class Parcel:
         """Do the work on this machine. Raises LakeError and SettingsError if the store cannot be used."""
         store, root = Store(self.address), Path(self.root)
         here = _WorkersFolder(store, root)
-        here.fetch(self.files)
-        with touching() as touched:
+        with here.reading(self.files), touching() as touched:
             result = work()
         return Brought(result, here.send(place.relative_to(root).as_posix() for place in sorted(touched)))
 
@@ -74,17 +75,27 @@ class _WorkersFolder:
         self._store = store
         self._root = root
         self._file = root.parent / "fetched.json"
+        self._tasks = root.parent / "tasks"
+        self._most_bytes = read_settings().worker_copy_mb * 1_000_000
 
-    def fetch(self, files: Mapping[str, Object]) -> None:
-        """Fetch the files that the folder lacks, and remove those that have not been read for long."""
+    @contextmanager
+    def reading(self, files: Mapping[str, Object]) -> Iterator[None]:
+        """Fetch the files that the folder lacks, and keep them while the caller reads them."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(in_use(self._tasks, files))
+            except OSError as error:
+                raise self._unusable(error) from None
+            self._fetch(files)
+            yield
+
+    def _fetch(self, files: Mapping[str, Object]) -> None:
+        """Fetch the files that the folder lacks, and remove others that are not to be kept."""
         try:
             with self._held() as held, ThreadPoolExecutor(IN_FLIGHT) as pool:
                 there = pool.map(lambda path: self._fetched(path, files[path], held.get(path)), files)
                 held |= dict(zip(files, there, strict=True))
-                unused = time.time() - _KEPT_SECONDS
-                self._remove(
-                    held, [path for path, it in held.items() if it.used_at is not None and it.used_at < unused]
-                )
+                self._remove(held, self._unkept(held))
         except FileNotFoundError as error:
             raise LakeError(
                 f"An object of {self._store.address} that a task reads is missing: {error}",
@@ -110,6 +121,20 @@ class _WorkersFolder:
         except OSError as error:
             raise self._unusable(error) from None
         return sent
+
+    def _unkept(self, held: Mapping[str, _Held]) -> list[str]:
+        """Return which files to remove: those unread for long and, of more than may be kept, those unread for longest.
+
+        None that a running task reads, and none that was not fetched for a task.
+        """
+        ours = {path: (it.used_at, it.object[1]) for path, it in held.items() if it.used_at is not None}
+        excess, unread_since = sum(size for _, size in ours.values()) - self._most_bytes, time.time() - _KEPT_SECONDS
+        used, unkept = files_in_use(self._tasks), []
+        for path, (used_at, size) in sorted(ours.items(), key=lambda it: it[1]):
+            if path not in used and (used_at < unread_since or excess > 0):
+                unkept.append(path)
+                excess -= size
+        return unkept
 
     def _remove(self, held: dict[str, _Held], paths: Iterable[str]) -> None:
         old = list(paths)
