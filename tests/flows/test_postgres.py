@@ -1,77 +1,127 @@
-"""Prefect's server on PostgreSQL, which is restarted in the middle of a night."""
+"""Prefect's server on PostgreSQL: either is restarted in the middle of a night, and the next night runs."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from free_port import free_port
 from night_machine import SPEC, Machine, assert_same, contents, night
-from postgres_server import postgres_server
+from postgres_server import PostgresServer, postgres_server
 from prefect_runs import ROOT, await_ends, begin_run, call
 from test_dead_machine import await_true, kill, run_prefect, worker
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 _SECONDS_AWAY = 10.0
+_LEASES_ON_DISK = "prefect.server.concurrency.lease_storage.filesystem"
 
 
-def test_a_night_continues_while_prefects_database_is_restarted(tmp_path):
+class PrefectServer:
+    """A separate server, which can lose its power."""
+
+    def __init__(self, given: dict[str, str], port: int, folder: Path) -> None:
+        self.address = given["PREFECT_API_URL"]
+        self._given, self._port, self._log = given, port, folder / "server.log"
+        self._process = self._start()
+
+    def restart(self, seconds_away: float) -> None:
+        """Kill it, and start it again after a while."""
+        self.end()
+        time.sleep(seconds_away)
+        self._process = self._start()
+
+    def end(self) -> None:
+        kill(self._process)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        at = ("--host", "127.0.0.1", "--port", str(self._port))
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "prefect", "server", "start", *at],
+                cwd=ROOT,
+                env=self._given,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        ends_at = time.monotonic() + 180
+        while True:
+            try:
+                call(self.address, "health", method="GET")
+            except Exception:
+                assert process.poll() is None, self._log.read_text()
+                assert time.monotonic() < ends_at
+                time.sleep(0.5)
+            else:
+                return process
+
+
+@contextmanager
+def prefect_server(given: dict[str, str], port: int, folder: Path) -> Iterator[PrefectServer]:
+    server = PrefectServer(given, port, folder)
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+@pytest.fixture(scope="module")
+def two_nights(tmp_path_factory) -> Path:
+    """The lake of two nights that nothing disturbed."""
+    alone = Machine(tmp_path_factory.mktemp("nights") / "alone", None, NIGHTAUDIT_LAKE="lake")
+    (alone.folder / "sweep.toml").write_text(SPEC.format(properties="sandbox = 24", days=9))
+    for number in (1, 2):
+        alone.run("nightly", **night(number))
+    return alone.root
+
+
+def restart_database(database: PostgresServer, _: PrefectServer) -> None:
+    database.restart(_SECONDS_AWAY)
+
+
+def restart_server(_: PostgresServer, server: PrefectServer) -> None:
+    server.restart(_SECONDS_AWAY)
+
+
+@pytest.mark.parametrize("restart", [restart_database, restart_server])
+def test_a_night_continues_while_prefect_is_restarted_and_the_next_one_runs(
+    tmp_path, two_nights, restart: Callable[[PostgresServer, PrefectServer], None]
+):
     port = free_port()
-    spec = SPEC.format(properties="sandbox = 24", days=9)
-    alone = Machine(tmp_path / "alone", None, NIGHTAUDIT_LAKE="lake")
-    (alone.folder / "sweep.toml").write_text(spec)
-    alone.run("nightly", **night(1))
-
     one = Machine(tmp_path / "one", None)
-    (one.folder / "sweep.toml").write_text(spec)
-    given = one.environment | night(1)
-    given |= {
+    (one.folder / "sweep.toml").write_text(SPEC.format(properties="sandbox = 24", days=9))
+    given = one.environment | {
         "NIGHTAUDIT_LAKE": str(one.folder / "lake"),
         "NIGHTAUDIT_SPEC": str(one.folder / "sweep.toml"),
         "NIGHTAUDIT_REQUESTS_PER_SECOND": "20",
         "PREFECT_HOME": str(tmp_path / "prefect"),
         "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
+        "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": _LEASES_ON_DISK,
         "DO_NOT_TRACK": "1",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     }
     with postgres_server() as database:
         given["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = database.address
-        with prefect_server(given, port, tmp_path) as address:
-            call(address, "work_pools/", {"name": "nightaudit", "type": "process"})
+        with prefect_server(given, port, tmp_path) as server:
+            call(server.address, "work_pools/", {"name": "nightaudit", "type": "process"})
             run_prefect(given, "--no-prompt", "deploy", "--prefect-file", "flows/prefect.yaml", "--name", "nightly")
-            run = begin_run(address)
-            working = worker(given, one.folder)
-            try:
-                await_true(lambda: list((one.folder / "lake" / "raw").glob("*/*.parquet")))
-                database.restart(_SECONDS_AWAY)
-                assert await_ends(address, [run], 700) == ["COMPLETED"], (one.folder / "log").read_text()
-            finally:
-                kill(working)
-            assert call(address, f"flow_runs/{run}", method="GET")["run_count"] == 1
+            for number in (1, 2):
+                run = begin_run(server.address)
+                working = worker(given | night(number), one.folder)
+                try:
+                    if number == 1:
+                        await_true(lambda: list((one.folder / "lake" / "raw").glob("*/*.parquet")))
+                        restart(database, server)
+                    assert await_ends(server.address, [run], 500) == ["COMPLETED"], (one.folder / "log").read_text()
+                finally:
+                    kill(working)
+                assert call(server.address, f"flow_runs/{run}", method="GET")["run_count"] == 1
     assert_same(
         contents(one.folder / "lake/published/nightaudit.duckdb"),
-        contents(alone.root / "published/nightaudit.duckdb"),
+        contents(two_nights / "published/nightaudit.duckdb"),
     )
-
-
-@contextmanager
-def prefect_server(given: dict[str, str], port: int, folder):
-    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
-    with (folder / "server.log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=ROOT, env=given, stdout=log, stderr=log, start_new_session=True)
-    try:
-        ends_at = time.monotonic() + 180
-        while True:
-            try:
-                call(given["PREFECT_API_URL"], "health", method="GET")
-                break
-            except Exception:
-                assert server.poll() is None, (folder / "server.log").read_text()
-                assert time.monotonic() < ends_at
-                time.sleep(0.5)
-        yield given["PREFECT_API_URL"]
-    finally:
-        kill(server)
