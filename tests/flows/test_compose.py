@@ -81,20 +81,31 @@ def _port_of(service: str) -> str:
     return command[command.index("--port") + 1]
 
 
+def _option(command: list[str], name: str) -> str:
+    return next(word.removeprefix(f"{name}=") for word in command if word.startswith(f"{name}="))
+
+
 def test_a_service_that_is_waited_for_says_whether_it_is_healthy():
     for name, service in SERVICES.items():
         assert "healthcheck" in service or service.get("restart") == "no", name
         for other, how in service.get("depends_on", {}).items():
-            assert how["condition"] == "service_started" or "healthcheck" in SERVICES[other]
+            if how["condition"] == "service_completed_successfully":
+                assert SERVICES[other]["restart"] == "no"
+            else:
+                assert how["condition"] == "service_started" or "healthcheck" in SERVICES[other]
 
 
-def test_two_workers_and_the_nights_share_one_lake():
-    sharing = {name for name, service in SERVICES.items() if "lake:/lake" in service.get("volumes", [])}
-    assert sharing == {"worker-1", "worker-2", "nights"}
-    assert {volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", [])} <= {
-        *COMPOSE["volumes"],
-        "../specs",
-    }
+def test_two_workers_and_the_nights_share_one_store_and_each_has_a_copy_of_its_own():
+    sharing = {name for name, service in SERVICES.items() if "../store.env" in service.get("env_file", [])}
+    assert sharing == {"store", "worker-1", "worker-2", "nights"}
+    for name in sharing - {"store"}:
+        environment = SERVICES[name]["environment"]
+        assert environment["AWS_ENDPOINT_URL"] == f"http://store:{_option(SERVICES['store']['command'], '-s3.port')}"
+        assert environment["NIGHTAUDIT_LAKE"].startswith("s3://")
+        # The same path in each, as a cluster needs it, and a folder that they can write to.
+        assert f"mkdir {environment['NIGHTAUDIT_LAKE_COPY']} " in DOCKERFILE
+    volumes = [volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", [])]
+    assert sorted(volumes) == sorted({*COMPOSE["volumes"], "../specs"})
 
 
 def test_the_server_finds_the_slots_of_running_flows_again_after_a_restart():
@@ -104,7 +115,7 @@ def test_the_server_finds_the_slots_of_running_flows_again_after_a_restart():
     storage = server["environment"]["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"]
     assert importlib.import_module(storage).ConcurrencyLeaseStorage.__init__.__annotations__.keys() == {"storage_path"}
     assert f"prefect:{home}" in server["volumes"]
-    assert f"mkdir /lake {home}" in DOCKERFILE
+    assert f"mkdir /copy /lake {home}" in DOCKERFILE
 
 
 def test_no_secret_is_written_down_and_no_port_is_open_to_the_network():
@@ -115,7 +126,12 @@ def test_no_secret_is_written_down_and_no_port_is_open_to_the_network():
         assert set(service.get("secrets", [])) <= COMPOSE["secrets"].keys()
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
     ignored = (ROOT / ".gitignore").read_text().split()
-    assert {f"/{Path(secret['file']).name}" for secret in COMPOSE["secrets"].values()} <= set(ignored)
+    files = {secret["file"] for secret in COMPOSE["secrets"].values()}
+    for service in SERVICES.values():
+        given = service.get("env_file", [])
+        files |= {given} if isinstance(given, str) else set(given)
+    assert {f"/{Path(file).name}" for file in files - {"../.env"}} <= set(ignored)
+    assert ".env" in ignored
 
 
 def test_the_image_holds_only_copied_files_and_runs_as_an_unprivileged_user():
@@ -130,7 +146,7 @@ def test_the_image_holds_only_copied_files_and_runs_as_an_unprivileged_user():
     assert "*" in let_in
     assert {line[1:] for line in let_in if line.startswith("!")} == set(copied)
     users = re.findall(r"^USER (\w+)$", DOCKERFILE, re.MULTILINE)
-    assert users == ["nightaudit"]
+    assert users == re.findall(r"--uid (\d+)", DOCKERFILE)
     bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
     assert set(bases) == {"python:3.11-slim-bookworm"}
     assert re.findall(r"uv==\S+", DOCKERFILE) == re.findall(r"uv==\S+", (ROOT / "Makefile").read_text())
@@ -142,7 +158,7 @@ def test_compose_reads_the_file(tmp_path):
     if known is None:
         pytest.skip("there is no docker-compose: apt-get install docker-compose")
     (tmp_path / "flows").mkdir()
-    for name in (".env", "database-password"):
+    for name in (".env", "database-password", "store.env"):
         (tmp_path / name).touch()
     text = (ROOT / "flows" / "compose.yaml").read_text()
     place = tmp_path / "flows" / "compose.yaml"

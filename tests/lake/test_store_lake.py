@@ -15,6 +15,7 @@ import obstore
 import pytest
 from ceph_server import ceph_server
 from s3_server import KEY_ID, SECRET, S3Server, s3_server
+from seaweed_server import seaweed_server
 
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeTooNew, SettingsError, UnknownLake
 from pipeline.lake import Lake
@@ -29,10 +30,17 @@ from pipeline.lake.s3.parcels import Parcel
 from pipeline.night.verify import verify
 from pipeline.process.carrier import Brought
 
+SERVERS = ["moto", *(pytest.param(name, marks=pytest.mark.cluster) for name in ("ceph", "seaweedfs"))]
 
-@pytest.fixture(scope="module", params=["moto", pytest.param("ceph", marks=pytest.mark.cluster)])
+
+@pytest.fixture(scope="module", params=SERVERS)
 def server(request, tmp_path_factory) -> Iterator[S3Server]:
-    with s3_server() if request.param == "moto" else ceph_server(tmp_path_factory.mktemp("ceph")) as server:
+    if request.param == "moto":
+        running = s3_server()
+    else:
+        run = ceph_server if request.param == "ceph" else seaweed_server
+        running = run(tmp_path_factory.mktemp(request.param))
+    with running as server:
         yield server
 
 
