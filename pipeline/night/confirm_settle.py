@@ -17,7 +17,7 @@ from pipeline.lake.raw_answer import Evidence, evidence_at
 from pipeline.night.confirm_plan import ConfirmRun, shard_name, shard_of
 from pipeline.replay.answers import answers_behind
 from pipeline.replay.finding import Row, flag_rows
-from pipeline.replay.republish import ReplayedNight, findings, nights_of, normalised, replayed, sweep_table
+from pipeline.replay.republish import ReplayedNight, ended, findings, nights_of, normalised, replayed, sweep_table
 
 _ANSWERED = {"offered", "no_offer", "absent"}
 _STOPPED = "its search was not sent, or its answer did not land: the run was stopped"
@@ -66,24 +66,34 @@ def settle(lake: Lake, run: ConfirmRun, max_body_bytes: int, stopped: str = _STO
         group = (flag["relation"], flag["last_flagged_sweep_id"], repr(run.analysis[flag_id]))
         judged[group].append(flag | {"seen": confirmable[flag_id]})
     for flags in judged.values():
-        found = _found_again(lake, run, flags, answers, max_body_bytes)
+        found, over = _judged_again(lake, run, flags, answers, max_body_bytes)
         for flag in flags:
-            now = found.get(flag["flag_id"])
-            said = {"size_pct": now["size_pct"], "finding": now["finding"]} if now else {}
-            rows.append(same | flag["seen"] | {"outcome": "confirmed" if now else "gone"} | said)
+            flag_id = flag["flag_id"]
+            now = found.get(flag_id)
+            if now is not None and any(item["sweep_id"] == run.run_id for item in now["evidence"]):
+                result = {"outcome": "confirmed", "size_pct": now["size_pct"], "finding": now["finding"]}
+            elif now is None and flag_id in over:
+                result = {"outcome": "gone"}
+            else:
+                result = {"outcome": "not_confirmable", "reason": _why_open(run.cells[flag_id], statuses)}
+            rows.append(same | flag["seen"] | result)
     table = pa.Table.from_pylist(rows, schema=CONFIRMATION.schema)
     commit_rows(lake, CONFIRMATION, table, run.run_id, "confirmations", run.run_id)
     return rows
 
 
 def _statuses(run: ConfirmRun, answers: Mapping[int, Evidence], max_body_bytes: int) -> dict[tuple[int, int], Row]:
-    """Return the cells by search and property."""
+    """Return the cells by search and property, with whether the answer about them could be read completely."""
     found = {}
     for number, answer in answers.items():
         asked = run.searches[number]
         rows = normalised(run.run_id, {(asked.operation, asked.market): [answer]}, max_body_bytes)
+        (search,) = rows["search"][0].to_pylist()
+        # A part that names no property may be about any of them.
+        unread = {row["property_id"] for table in rows.get("reject", ()) for row in table.to_pylist()}
         for cell in rows["cell"][0].to_pylist():
-            found[number, cell["property_id"]] = cell | {"failure": answer.record.failure}
+            is_whole = search["failure"] is None and unread.isdisjoint({cell["property_id"], None})
+            found[number, cell["property_id"]] = cell | {"failure": answer.record.failure, "is_whole": is_whole}
     return found
 
 
@@ -106,10 +116,17 @@ def _reason(
     return None
 
 
-def _found_again(
+def _why_open(cells: Iterable[tuple[int, int]], statuses: Mapping[tuple[int, int], Row]) -> str:
+    """Return why a flag is neither found in the new answers nor over, as on a night that keeps it open."""
+    if all(statuses[cell]["is_whole"] for cell in cells):
+        return "only exchange rates have moved since it was last found: its prices are still as far apart"
+    return "a part of the answers could not be read, and may show it"
+
+
+def _judged_again(
     lake: Lake, run: ConfirmRun, flags: Sequence[Row], answers: Mapping[int, Evidence], max_body_bytes: int
-) -> dict[str, Row]:
-    """Return the findings of the flags' rule over their evidence followed by the new answers."""
+) -> tuple[dict[str, Row], set[str]]:
+    """Return what the flags' rule finds in their evidence followed by the new answers, and which flags these end."""
     numbers = sorted({number for flag in flags for number, _ in run.cells[flag["flag_id"]]})
     parts: dict[tuple[str, str], list[Evidence]] = defaultdict(list)
     for number in numbers:
@@ -119,7 +136,7 @@ def _found_again(
     nights.append(ReplayedNight(_sweep_now(lake, run), rows))
     try:
         with replayed(lake, nights, run.analysis[flags[0]["flag_id"]], None) as session:
-            return findings(session, flags[0]["relation"])
+            return findings(session, flags[0]["relation"]), ended(session, flags)
     except duckdb.Error as error:
         raise LakeError(
             f"The rule of {flags[0]['flag_id']} cannot be evaluated: {first_line(error)}",

@@ -21,6 +21,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import OF_OFFERS, as_stored, connect, rows_of
 from pipeline.lake.raw_answer import Evidence
+from pipeline.lake.relations import relation
 from pipeline.lake.sweep_files import quarantine_file
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.publish.catalogue import write_reference, write_relations, write_side_views
@@ -37,6 +38,7 @@ from pipeline.publish.state import (
     write_view_macros,
 )
 from pipeline.replay.answers import Answers
+from pipeline.replay.finding import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +81,21 @@ def replayed(
         yield session
 
 
-def findings(session: duckdb.DuckDBPyConnection, relation: str) -> dict[str, dict[str, object]]:
-    """Return the findings of a rule in a replay, by flag. `relation` is its full name. Raises duckdb.Error."""
-    find(session, [relation])
+def findings(session: duckdb.DuckDBPyConnection, rule: str) -> dict[str, dict[str, object]]:
+    """Return the findings of a rule in a replay, by flag. `rule` is its relation. Raises duckdb.Error."""
+    find(session, [rule])
     if session.execute("SELECT count(*) FROM memory.night.failed_rule").fetchall() != [(0,)]:
-        session.execute(f"SELECT * FROM {relation}").fetchall()  # noqa: S608 - our own names
+        session.execute(f"SELECT * FROM {rule}").fetchall()  # noqa: S608 - our own names
     return {row["flag_id"]: row for row in rows_of(session.execute("SELECT * FROM memory.night.finding"))}
+
+
+def ended(session: duckdb.DuckDBPyConnection, flags: Sequence[Row]) -> set[str]:
+    """Return which of these open flags the last night of a replay would end. `findings` was called for their rule."""
+    table = NATIVE["state.flag_open"]
+    _fill(session, "state.flag_open", table, [pa.Table.from_pylist(list(flags), schema=table.schema)])
+    # A few answers do not show whether their market sold nothing.
+    session.execute("TRUNCATE state.cell_count")
+    return {row["flag_id"] for row in rows_of(session.execute(relation("staging", "flag_ended").sql))}
 
 
 def _fill(session: duckdb.DuckDBPyConnection, name: str, table: Table, parts: Sequence[pa.Table]) -> None:

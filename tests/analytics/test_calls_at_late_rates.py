@@ -6,6 +6,7 @@ a property is a tenth dearer in NO while the krone falls so far that a rate of t
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import sys
@@ -22,6 +23,8 @@ from confounders import dearer
 from nights_read import load_course, read_nights, supplied
 from planted_world import OPENED, rows
 
+from pipeline.night.confirm import confirm
+from pipeline.night.confirm_plan import choose_flags
 from pipeline.replay.explain import explain
 
 pytestmark = pytest.mark.slow
@@ -99,6 +102,18 @@ def test_a_late_franc_of_the_reference_market_is_one_call_about_it_and_none_abou
             assert explain(made.lake, flag_id, made.settings.max_body_bytes).is_reproduced
 
 
+def confirmed(made):
+    """What re-querying answers about the differences that only moved rates hide; None: there are none."""
+    held = "SELECT flag_id FROM report.flag WHERE last_flagged_at < (SELECT max(started_at) FROM mart.sweep)"
+    flag_ids = [flag_id for (flag_id,) in rows(made.lake, held)]
+    if not flag_ids:
+        return None
+    at = rows(made.lake, "SELECT max(started_at) FROM mart.sweep")[0][0] + timedelta(hours=1)
+    flags = choose_flags(made.lake, flag_ids, [], len(flag_ids))
+    summary = asyncio.run(confirm(made.settings, made.lake, flags, now=lambda: at))
+    return {(row["outcome"], row.get("reason")) for row in summary.rows}
+
+
 def test_a_difference_ends_when_its_price_moves_and_not_when_a_rate_does(tmp_path):
     first, followed, corrected = 0, 6, 7
     drifts = {"USD": (0, 0.001), "SEK": (0, 0.001), "CHF": (0, 0.001), "NOK": (0, 0.001)}
@@ -110,7 +125,8 @@ def test_a_difference_ends_when_its_price_moves_and_not_when_a_rate_does(tmp_pat
     def change(tonight, market, place):
         return 1.1 if (market, place) == ("NO", 4) and tonight < corrected else 1.0
 
-    with lake_at(tmp_path, course, {"NOK": 3}, "GB", change) as (_, ids, read):
+    with lake_at(tmp_path, course, {"NOK": 3}, "GB", change) as (made, ids, read):
+        asked_again = []
         for night in read(range(first, corrected + 1)):
             expected = {("market_disparity", "property", "NO", ids[4])} if night.number < corrected else set()
             assert about_prices(night) == expected, night.number
@@ -122,3 +138,7 @@ def test_a_difference_ends_when_its_price_moves_and_not_when_a_rate_does(tmp_pat
             assert not any("ask the supplier" in point for point in moved)
             if night.number == followed:
                 assert moved[0].endswith("as the reference rate of NOK did: no call is needed.")
+            if night.number < corrected:
+                asked_again.append(confirmed(made))
+        only_rates = "only exchange rates have moved since it was last found: its prices are still as far apart"
+        assert [each for each in asked_again if each] == [{("not_confirmable", only_rates)}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from conftest import NIGHTS
 from planted_world import rows
+from spoiler import Spoiler
 
 from pipeline.domain.errors import InputError
 from pipeline.domain.tables import CONFIRMATION
@@ -130,6 +132,29 @@ def test_what_is_not_there_any_more_is_gone(settings, lake):
             patch.setattr("pipeline.night.supplier.supplier_name", lambda _: asked)
             summary = run(elsewhere, lake, flags)
     assert summary.outcomes == {"confirmed": 0, "gone": 3, "not_confirmable": 0}
+
+
+def test_what_an_unreadable_part_may_show_is_not_called_gone(settings, lake, sandbox):
+    of_details = "SELECT flag_id FROM report.flag WHERE rule = 'unnamed_promotion' AND source = 'detail' LIMIT 3"
+    flags = choose_flags(lake, [flag_id for (flag_id,) in rows(lake, of_details)], [], 3)
+
+    def spoil(_market, _request, answer):
+        said = json.loads(answer)
+        for room in said["property"]["roomStays"]:
+            (first, *_) = room["products"]
+            readable = first | {"charges": first["charges"] | {"prePromoTotal": None}}
+            for product in room["products"]:
+                product["charges"]["total"] = "NaN"
+            room["products"].append(readable)
+        return json.dumps(said).encode()
+
+    with Spoiler(sandbox.base_url) as between, pytest.MonkeyPatch.context() as patch:
+        between.spoil = spoil
+        asked = rows(lake, "SELECT any_value(supplier) FROM mart.sweep")[0][0]
+        patch.setattr("pipeline.night.supplier.supplier_name", lambda _: asked)
+        summary = run(settings.model_copy(update={"base_url": between.base_url}), lake, flags)
+    assert summary.outcomes == {"confirmed": 0, "gone": 0, "not_confirmable": 3}
+    assert {row["reason"] for row in summary.rows} == {"a part of the answers could not be read, and may show it"}
 
 
 def test_what_gets_no_answer_is_not_confirmable_with_its_reason(settings, lake, sandbox):

@@ -31,8 +31,8 @@ CONFIRMATION = Table(
         required(
             "outcome",
             TEXT,
-            "`confirmed`: the rule finds it in the new answers too; `gone`: all was answered, and it does not; "
-            "`not_confirmable`: see reason.",
+            "`confirmed`: the rule finds it in the new answers too; `gone`: these answers end it, as those of a night "
+            "would; `not_confirmable`: see reason.",
             ("confirmed", "gone", "not_confirmable"),
         ),
         Column("reason", TEXT, "Reason for `not_confirmable`; NULL: another outcome."),
