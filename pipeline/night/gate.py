@@ -27,7 +27,7 @@ from pipeline.notify.ways import Tell, mail, through, webhook
 from pipeline.plan.estimate import Step
 from pipeline.process.signals import stoppable
 from pipeline.publish import LedgerEntry, Published, publish, published_sweeps
-from pipeline.publish.ledger import enter, restore_entries
+from pipeline.publish.ledger import REFERENCE_RULE, enter, restore_entries
 from pipeline.settings import Settings
 from pipeline.sweep.load import is_sweep_loaded
 
@@ -184,7 +184,7 @@ def accept(lake: Lake, sweep_id: str, now: datetime, override: str, analysis: An
     is_passed = verdict is not None and verdict.is_passed
     audited, reason = ("passed", None) if is_passed else ("overridden", override)
     started_at = read_manifest(lake, sweep_id).started_at
-    enter(lake, LedgerEntry(sweep_id, started_at, now, audited, reason, analysis))
+    enter(lake, LedgerEntry(sweep_id, started_at, now, audited, reason, analysis, REFERENCE_RULE))
 
 
 def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:

@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 _FOLDER = "published/ledger"
 # A second copy of each entry, as the published file does not hold when and how a night was published.
 _COPIES = "nights/ledger"
+# How new nights choose a reference market. 1: most offers; 2: most possible pairs in one currency, then most offers.
+REFERENCE_RULE = 2
 _SWEEPS = "SELECT sweep_id FROM mart.sweep"
 
 
@@ -29,7 +31,8 @@ class LedgerEntry:
     """One published sweep. States follow each other in the order of `started_at`.
 
     `audit` is `passed`, `overridden` or `none`; `override_reason` is why a failed sweep was published; `analysis` is
-    what its analytics compared with.
+    what its analytics compared with. `reference_rule` is how a reference market is chosen after it. Entries that do not
+    state it were written under rule 1, so a rebuild chooses the same market again.
     """
 
     sweep_id: str
@@ -38,6 +41,7 @@ class LedgerEntry:
     audit: str = "none"
     override_reason: str | None = None
     analysis: Analysis = field(default_factory=Analysis)
+    reference_rule: int = 1
 
 
 def published_sweeps(lake: Lake) -> list[LedgerEntry]:

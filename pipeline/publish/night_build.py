@@ -87,7 +87,7 @@ class NightBuild:
         view_sweep_files(session, lake, entry.sweep_id, "memory.sweep_files")
         view_sweep(session, lake, entry.sweep_id)
         note_audit(session, entry.audit, entry.override_reason)
-        look_over_all(session)
+        look_over_all(session, entry.reference_rule)
         self._begin(folder)
         nights = self._across(work_out)
         self._load_changes(nights)

@@ -29,7 +29,7 @@ from pipeline.publish.catalogue import describe, write_views
 from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.content import forget_working_files
 from pipeline.publish.last_published import forget_unread, is_readable, sweep_row, sweeps_of
-from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps, restore_entries
+from pipeline.publish.ledger import REFERENCE_RULE, LedgerEntry, enter, published_sweeps, restore_entries
 from pipeline.publish.night_build import NightBuild
 from pipeline.publish.range_work import RangeWorkers
 from pipeline.publish.ranges import MOST_OFFERS
@@ -86,7 +86,7 @@ def publish(
     file = lake.published_file
     restore_entries(lake)
     held = sweeps_of(lake)
-    wanted = LedgerEntry(sweep_id, manifest.started_at, now, audit, override_reason, analysis)
+    wanted = LedgerEntry(sweep_id, manifest.started_at, now, audit, override_reason, analysis, REFERENCE_RULE)
     entries = {
         entry.sweep_id: entry
         for entry in published_sweeps(lake)

@@ -158,11 +158,14 @@ def note_audit(session: duckdb.DuckDBPyConnection, audit: str, override_reason: 
     session.execute("INSERT INTO memory.night.audit VALUES (?, ?)", [audit, override_reason])
 
 
-def look_over_all(session: duckdb.DuckDBPyConnection) -> None:
+def look_over_all(session: duckdb.DuckDBPyConnection, reference_rule: int) -> None:
     """Compute what needs all properties of the night, before any range is compared.
 
-    The market that others are compared with is chosen, or kept; and `night.cell_doubtful` names the cells in doubt.
+    The market that others are compared with is chosen by a rule of the ledger, or kept; and `night.cell_doubtful` names
+    the cells in doubt.
     """
+    session.execute("CREATE OR REPLACE TABLE memory.night.reference_rule (version INTEGER)")
+    session.execute("INSERT INTO memory.night.reference_rule VALUES (?)", [reference_rule])
     doubtful = relation("staging", "cell_doubtful").sql
     session.execute(f"CREATE OR REPLACE TABLE memory.night.cell_doubtful AS {doubtful}")
     made = relation("staging", "reference_choice_next").sql

@@ -26,6 +26,7 @@ from pipeline.lake.sweep_files import quarantine_file
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.publish.catalogue import write_reference, write_relations, write_side_views
 from pipeline.publish.flags import find
+from pipeline.publish.ledger import REFERENCE_RULE
 from pipeline.publish.state import (
     FILED,
     NATIVE,
@@ -73,7 +74,7 @@ def replayed(
                 session.execute(f"INSERT INTO lake.{name} FROM memory.sweep_files.{name}")
             session.execute("INSERT INTO lake.sweep FROM memory.night.sweep")
             note_audit(session, "none", None)
-            look_over_all(session)
+            look_over_all(session, REFERENCE_RULE)
             compare(session)
             move_on(session)
         write_relations(session)

@@ -1,15 +1,28 @@
 -- One row: the market with which others are compared after this sweep, if the settings name none.
 -- Once chosen it is kept: with another reference, scores and episodes would start over. Only after reference_gone_days
--- (ref.analysis) without an offer, it is replaced by the market with the most offers of this sweep, the first by name
--- among equals. A market requested in several currencies counts once, in the one with the most offers. A sweep that
--- ended early chooses none, as it may not have reached the market with the most.
-WITH in_currency AS (
+-- (ref.analysis) without an offer, another market replaces it. A market is chosen by what this sweep has: the most
+-- possible pairs in one currency, which need no reference rate; among equals the most offers, then the first by name.
+-- With each other market that was answered in one of its currencies, a market has as many possible pairs as the smaller
+-- of the two has offers in that currency. By rule 1, under which earlier nights were published, pairs do not count.
+-- A market requested in several currencies counts once, in the one with the most offers. A sweep that ended early
+-- chooses none, as it may not have reached the market with the most.
+WITH counted AS MATERIALIZED (
     SELECT
         offer.market,
         offer.currency_asked,
+        offer.currency,
         count(*) AS offers
     FROM sweep_files.offer AS offer
-    GROUP BY offer.market, offer.currency_asked
+    GROUP BY offer.market, offer.currency_asked, offer.currency
+),
+
+in_currency AS (
+    SELECT
+        counted.market,
+        counted.currency_asked,
+        sum(counted.offers) AS offers
+    FROM counted
+    GROUP BY counted.market, counted.currency_asked
 ),
 
 most AS (
@@ -20,13 +33,32 @@ most AS (
     GROUP BY in_currency.market
 ),
 
+shared AS (
+    SELECT
+        here.market,
+        there.market AS other_market,
+        max(least(here.offers, there.offers)) AS pairs
+    FROM counted AS here
+    INNER JOIN counted AS there ON there.currency = here.currency AND there.market <> here.market
+    GROUP BY here.market, there.market
+),
+
+paired AS (
+    SELECT
+        shared.market,
+        sum(shared.pairs) AS pairs
+    FROM shared
+    CROSS JOIN night.reference_rule AS rule
+    WHERE rule.version > 1
+    GROUP BY shared.market
+),
+
 first_choice AS (
-    SELECT most.market
+    SELECT arg_min(most.market, (-coalesce(paired.pairs, 0), -most.offers, most.market)) AS market
     FROM most
     CROSS JOIN night.sweep AS sweep
+    LEFT JOIN paired ON paired.market = most.market
     WHERE sweep.state <> 'closed'
-    ORDER BY most.offers DESC, most.market ASC
-    LIMIT 1
 ),
 
 held AS (

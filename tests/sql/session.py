@@ -99,6 +99,7 @@ _WITH = {
     "mart.sweep": (tables.SWEEP_PUBLISHED, ()),
     "night.found": (_FOUND, ()),
     "night.finding": (replace(_FOUND, columns=(tables.FLAG_ID, *_FOUND.columns)), ()),
+    "night.reference_rule": (Table("reference_rule", "", (), (Column("version", INT, ""),)), ()),
     "night.failed_rule": (Table("failed_rule", "", (), (Column("relation", TEXT, ""),)), ()),
     # What the choice of properties for detail searches, and of offers to quote, is asked with: one row each.
     "given": (
