@@ -331,13 +331,28 @@ sized AS (
     GROUP BY said.case_id
 ),
 
+latest AS (
+    SELECT
+        max(sweep.started_at) AS started_at,
+        max(sweep.snapshot_date) AS snapshot_date
+    FROM mart.sweep AS sweep
+),
+
 proof AS (
     SELECT
         chosen.case_id,
         list(
             {
                 'flag_id': flag.flag_id,
-                'finding': flag.finding
+                'finding': flag.finding || CASE
+                    -- A difference stays open while only rates have moved: its prices are then those of another night.
+                    WHEN
+                        flag.rule = 'market_disparity'
+                        AND grouped.flags > 0
+                        AND flag.last_flagged_at < latest.started_at
+                        THEN strftime(flag.last_flagged_at AT TIME ZONE 'UTC', ' Last found on %Y-%m-%d.')
+                    ELSE ''
+                END
             }
             ORDER BY chosen.place
         ) AS evidence
@@ -352,6 +367,8 @@ proof AS (
         ON
             flag.flag_id = chosen.flag.flag_id
             AND flag.first_flagged_at = chosen.flag.first_flagged_at
+    INNER JOIN grouped ON grouped.case_id = chosen.case_id
+    CROSS JOIN latest
     GROUP BY chosen.case_id
 ),
 
@@ -368,13 +385,6 @@ weighed AS (
         WHERE scoped.is_open
     ) AS each
     GROUP BY each.case_id
-),
-
-latest AS (
-    SELECT
-        max(sweep.started_at) AS started_at,
-        max(sweep.snapshot_date) AS snapshot_date
-    FROM mart.sweep AS sweep
 ),
 
 rate AS (
@@ -611,12 +621,7 @@ SELECT
     END
     -- Of "its prices", a property would rightly say that its room-only prices are equal.
     || CASE WHEN grouped.is_of_packages AND grouped.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END
-    -- A difference stays open while only rates have moved: its prices are then those of another night.
-    || CASE
-        WHEN grouped.rule = 'market_disparity' AND grouped.flags > 0 AND grouped.last_seen_at < latest.started_at
-            THEN strftime(grouped.last_seen_at AT TIME ZONE 'UTC', ' Last found on %Y-%m-%d.')
-        ELSE ''
-    END AS finding,
+        AS finding,
     CASE WHEN noted.acknowledged_at >= grouped.opened_at THEN noted.acknowledged_at END AS acknowledged_at,
     noted.muted_until,
     noted.owner,
