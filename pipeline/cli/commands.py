@@ -69,16 +69,13 @@ def _on_this_machine(path: Path | None) -> Path | None:
 def _outside_lakes(path: Path | None) -> Path | None:
     """Refuse a file in a lake: it could replace one, and raw answers cannot be restored."""
     if _on_this_machine(path) is not None and "\0" not in str(path):
+        from pipeline.lake.files import is_lake
+
         # As it is written too: a folder of a lake may be a link to another disk.
         places = [*Path(os.path.abspath(str(path))).parents, *Path(os.path.realpath(str(path))).parents]  # noqa: PTH100 - resolve() follows links
-        if any(map(_is_lake, places)):
+        if any(map(is_lake, places)):
             raise typer.BadParameter("it must not be in a lake, whose files are its own")
     return path
-
-
-def _is_lake(folder: Path) -> bool:
-    # Before its first rebuild, a lake works without lake.json.
-    return (folder / "lake.json").is_file() or all((folder / name).is_dir() for name in ("raw", "checksums"))
 
 
 def _lake_address(text: str) -> str:

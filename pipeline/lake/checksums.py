@@ -84,11 +84,6 @@ def record_as_they_are(root: Path, places: Iterable[Path]) -> None:
         note_there(root, place)
 
 
-def lake_of(place: Path) -> Path | None:
-    """Return the root of the lake that holds a file; None: no lake does."""
-    return next((folder for folder in place.parents if (folder / "lake.json").is_file()), None)
-
-
 class Recorded:
     """The checksums of a lake, read when needed, with later additions."""
 

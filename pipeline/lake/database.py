@@ -228,7 +228,8 @@ def has_moved(file: Path) -> bool:
         views = session.execute(
             "SELECT sql FROM duckdb_views() WHERE database_name = 'published' AND contains(sql, 'read_parquet')"
         ).fetchall()
-    root = f"{file.absolute().parents[1]}/".replace("'", "''")
+    # With the quote before it: the path of a copy may be the end of the first lake's.
+    root = "'" + f"{file.absolute().parents[1]}/".replace("'", "''")
     return any(root not in sql for (sql,) in views)
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
-from pipeline.lake.checksums import lake_of, note_gone, note_there, record, sum_of_file
+from pipeline.lake.checksums import FOLDER, note_gone, note_there, record, sum_of_file
 
 # Temporary entries of a lake's folder.
 PASSING = frozenset({".lock", ".lock.note", ".spill"})
@@ -73,12 +73,18 @@ def remove_left_over(place: Path) -> None:
                     shutil.rmtree(each) if each.is_dir() else each.unlink()
 
 
+def is_lake(folder: Path) -> bool:
+    """Whether a folder is the root of a lake, which works without lake.json until its tables are first rebuilt."""
+    is_recorded = (folder / FOLDER).is_dir() and any((folder / name).is_dir() for name in ("raw", "published"))
+    return is_recorded or (folder / "lake.json").is_file()
+
+
 def put_in_place(built: Path, place: Path, root: Path | None = None) -> None:
     """Rename a complete file to its place and sync both: a power cut leaves the old file or the new one.
 
     In a lake its checksum is recorded; `root` names a lake that is still being created. Raises OSError.
     """
-    root = root or lake_of(place)
+    root = root or next(filter(is_lake, place.parents), None)
     sync(built)
     if root is not None:
         record(root, place, sum_of_file(built))

@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 import duckdb
 
 from pipeline.domain.errors import CorruptObject, LakeError
-from pipeline.lake.checksums import lake_of, refuse_damaged
-from pipeline.lake.database import quoted
+from pipeline.lake.checksums import refuse_damaged
+from pipeline.lake.database import damaged, quoted
 
 PUBLISHED = "published/nightaudit.duckdb"
 _READ = re.compile(r"'((?:[^']|'')*\.parquet)'")
@@ -16,6 +16,11 @@ _READ = re.compile(r"'((?:[^']|'')*\.parquet)'")
 
 def paths_read_by(file: Path) -> set[str]:
     """Return the paths and patterns within its lake that the views of a published file read."""
+    return _root_and_paths(file)[1]
+
+
+def _root_and_paths(file: Path) -> tuple[str, set[str]]:
+    """Return the lake's folder in the views, and what they read within it."""
     with duckdb.connect(":memory:") as session:
         session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
         views, root = _views(session), _root(session)
@@ -25,18 +30,24 @@ def paths_read_by(file: Path) -> set[str]:
             f"The published file reads {strange[0]}, which is outside its lake.",
             hint="Rebuild it: nightaudit publish",
         )
-    return {path.removeprefix(root) for path in paths}
+    return root, {path.removeprefix(root) for path in paths}
 
 
 def refuse_damaged_reads(file: Path) -> None:
-    """Raise CorruptObject if a published file, or a file of its lake that it reads, is not what was written.
+    """Raise CorruptObject if a published file, or a file that it reads, is not what was written, or of another lake.
 
     DuckDB reads a changed value as any other, so what hands numbers on asks here first.
     """
-    if (lake := lake_of(file)) is None or not file.is_file():
+    if not file.is_file():
         return
+    # Not sought by its lake.json, without which a lake works until its first rebuild.
+    lake = file.absolute().parents[1]
     refuse_damaged(lake, [file])
-    refuse_damaged(lake, (place for path in sorted(paths_read_by(file)) for place in sorted(lake.glob(path))))
+    root, paths = _root_and_paths(file)
+    # DuckDB opens the paths as they are written. The lake may be named by a link.
+    if not (Path(root).is_dir() and Path(root).samefile(lake)):
+        raise damaged(file, "it reads the files of another folder")
+    refuse_damaged(lake, (place for path in sorted(paths) for place in sorted(lake.glob(path))))
 
 
 def places_read_by(file: Path) -> set[str]:

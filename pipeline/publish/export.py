@@ -14,7 +14,7 @@ import duckdb
 
 from pipeline.domain.errors import CorruptObject, InputError, LakeFull, first_line
 from pipeline.lake import beside, sync
-from pipeline.lake.database import damaged, has_moved, open_published, quoted
+from pipeline.lake.database import open_published, quoted
 from pipeline.lake.files import remove_left_over
 from pipeline.lake.published_paths import refuse_damaged_reads
 from pipeline.process.regular_file import unusable_name
@@ -81,10 +81,7 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
         sync(built)
         _take_name(built, target)
     except duckdb.Error as error:
-        # The files of a lake that was copied, not moved, can still be read where they were.
         if not is_readable(published):
-            if has_moved(published):
-                raise damaged(published, str(error)) from None
             raise CorruptObject(
                 f"The published file, or a file that it reads, is damaged: {first_line(error)}",
                 kept="Nothing was written.",

@@ -21,8 +21,9 @@ from pipeline.cli.commands import app
 from pipeline.domain.errors import CorruptObject, LakeError, NightauditError
 from pipeline.domain.tables import CASE_NOTE, OFFER, PENALTY, QUALITY
 from pipeline.inputs.load import load
-from pipeline.lake import Lake
+from pipeline.lake import Lake, write_in_place
 from pipeline.lake.allowance import DailyCalls
+from pipeline.lake.checksums import Recorded
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import commit_rows, refuse_broken_logs
 from pipeline.lake.raw import landed, read_manifest, read_shard
@@ -356,6 +357,14 @@ def test_nor_does_it_cost_the_nights_after_it(lake, caplog, how, repair):
     assert audited.sweep_id == second
     assert f"Not compared with the night {first}: " in caplog.text
     assert f"To repair it: {repair.format(first)}." in caplog.text
+
+
+def test_what_is_written_to_a_lake_that_has_lost_its_lake_json_is_recorded_too(lake):
+    (lake.root / "lake.json").unlink()
+    for page in ("index.html", "new.html"):
+        write_in_place(lake.root / "reports" / page, b"Another text, of another length.")
+    assert damaged(lake.root) == {"lake.json"}
+    assert Recorded(lake.root).of(lake.root / "reports" / "new.html")
 
 
 def test_a_lake_that_was_rebuilt_and_has_lost_its_lake_json_is_refused(lake):

@@ -232,9 +232,15 @@ def test_a_damaged_file_of_the_lake_is_reported_as_such_and_not_as_a_full_disk(l
     assert [place.name for place in tmp_path.iterdir()] == ["lake"]
 
 
+# Before its first rebuild, a lake works without its lake.json.
+@pytest.mark.parametrize("has_mark", [True, False], ids=["with lake.json", "without"])
 @pytest.mark.parametrize("kind", ["cell-", "offer_closed-", "offer/"])
-def test_one_changed_bit_in_a_file_that_it_reads_is_refused_by_export_and_by_report(lake, tmp_path, monkeypatch, kind):
+def test_one_changed_bit_in_a_file_that_it_reads_is_refused_by_export_and_by_report(
+    lake, tmp_path, monkeypatch, kind, has_mark
+):
     copy = copied(lake, tmp_path / "lake")
+    if not has_mark:
+        (copy.root / "lake.json").unlink()
     read = (place for path in sorted(paths_read_by(copy.published_file)) for place in sorted(copy.root.glob(path)))
     place = next(place for place in read if kind in place.as_posix())
     record_as_they_are(copy.root, [place])
@@ -254,16 +260,37 @@ def test_one_changed_bit_in_a_file_that_it_reads_is_refused_by_export_and_by_rep
     assert not (copy.root / "reports").exists()
 
 
+def test_a_copy_of_a_lake_is_refused_until_its_published_file_reads_the_copy(lake, tmp_path, monkeypatch):
+    """The checksums of the copy say nothing about the files of the first lake, which its views still read."""
+    copy = Lake(str(shutil.copytree(lake.root, tmp_path / "copy")))
+    with pytest.raises(CorruptObject, match="was moved") as refused:
+        export(copy.published_file, tmp_path / "all.duckdb", Selection())
+    assert refused.value.hint == "Point it to this folder: nightaudit publish"
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(copy.root))
+    reported = CliRunner().invoke(app, ["report", "digest"])
+    assert isinstance(reported.exception, CorruptObject)
+    assert "was moved" in reported.exception.message
+    assert not (copy.root / "reports").exists()
+    assert [place.name for place in tmp_path.iterdir()] == ["copy"]
+
+
+def test_a_copy_whose_path_is_the_end_of_the_first_lakes_is_refused_too(lake, tmp_path):
+    first = copied(lake, tmp_path / "back-up" / tmp_path.relative_to("/") / "lake")
+    copy = Lake(str(shutil.copytree(first.root, tmp_path / "lake")))
+    with pytest.raises(CorruptObject, match="was moved"):
+        export(copy.published_file, tmp_path / "all.duckdb", Selection())
+
+
+def test_a_lake_that_is_named_by_a_link_is_the_lake(lake, tmp_path):
+    (tmp_path / "link").symlink_to(lake.root)
+    assert export(Lake(str(tmp_path / "link")).published_file, tmp_path / "all.duckdb", Selection())
+
+
 @pytest.mark.parametrize("error", [duckdb.IOException, duckdb.TransactionException])
-@pytest.mark.parametrize("is_copied", [False, True])
-def test_a_full_disk_leaves_nothing_behind(lake, tmp_path, monkeypatch, error, is_copied):
+def test_a_full_disk_leaves_nothing_behind(lake, tmp_path, monkeypatch, error):
     def full(*_):
         raise error("Could not write file: No space left on device")
 
-    if is_copied:
-        # Its views read the files of the first lake, which is still there.
-        shutil.copytree(lake.root, tmp_path / "copy" / "lake")
-        lake = Lake(str(tmp_path / "copy" / "lake"))
     monkeypatch.setattr("pipeline.publish.export.describe", full)
     (tmp_path / "exports").mkdir()
     with pytest.raises(LakeFull, match="No space left"):
