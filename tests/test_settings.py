@@ -110,6 +110,37 @@ def test_an_address_with_a_password_is_refused_and_the_password_is_not_repeated(
     assert "hunter2" not in str(caught.value)
 
 
+# Where a user may have pasted a key: a signed link, a line of settings, an option, an address encoded once or twice.
+WITH_KEYS = [
+    "bucket.s3.amazonaws.com/lake?X-Amz-Security-Token=hunter2",
+    "bucket.s3.amazonaws.com/lake?hunter2",
+    "//host/lake?X-Amz-Signature=hunter2",
+    "/srv/lake?X-Amz-Signature=hunter2",
+    "s3://bucket/p?X-Amz-Security-Token%3Dhunter2",
+    "s3://bucket/a#X-Amz-Signature=hunter2",
+    "s3://bucket/p&X-Amz-Credential=hunter2",
+    "s3://bucket/p|sig=hunter2",
+    "./lake;token=hunter2",
+    "s3://bucket/secret_key=hunter2",
+    "s3://bucket/x-amz-security-token:hunter2",
+    's3://bucket/{"secret_key": "hunter2"}',
+    "s3://bucket/p AWS_SECRET_ACCESS_KEY=hunter2",
+    "s3://bucket/p\nAWS_SECRET_ACCESS_KEY=hunter2",
+    "s3://bucket/p,secret_key=hunter2",
+    "s3://bucket/p secret_key: hunter2",
+    "s3://bucket/p --secret-key hunter2",
+    "s3://AKIA/hunter2@bucket/p",
+    "s3:///hunter2@bucket",
+    "s3://bucket/AKIA1:hunter2@bucket",
+    "s3://AKIAIOSFODNN7EXAMPLE/hunter2",
+    "s3://AKIA%3Ahunter2%40bucket/p",
+    "s3://AKIA%253Ahunter2%2540bucket/p",
+    f"s3://AKIA%{'25' * 20}3Ahunter2%{'25' * 20}40bucket/p",
+    "//hunter2@host/lake",
+    "https://hunter2@host/lake",
+]
+
+
 def test_keys_in_the_address_of_a_lake_are_refused_and_not_repeated():
     at_bucket = ("s3://AKIA1:hunter2@bucket/prefix", "s3://hunter2@bucket", "s3://AKIA1:hun/ter2hunter2@bucket")
     mistyped = (" s3://AKIA1:hunter2@bucket", "s3:/AKIA1:hunter2@bucket", "S3A://AKIA1:hun/ter2hunter2@bucket")
@@ -125,11 +156,30 @@ def test_keys_in_the_address_of_a_lake_are_refused_and_not_repeated():
         "s3://b/p#secret_key=hunter2",
         "NIGHTAUDIT_LAKE: s3://A:hun/ter2hunter2@b",
     )
-    for address in (*at_bucket, *mistyped, *quoted, *elsewhere, *in_a_query, *of_a_file, *alone):
+    for address in (*at_bucket, *mistyped, *quoted, *elsewhere, *in_a_query, *of_a_file, *alone, *WITH_KEYS):
         with pytest.raises(SettingsError) as caught:
             read_settings(lake=address)
         assert "AWS_ACCESS_KEY_ID" in str(caught.value)
         assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("address", WITH_KEYS)
+def test_no_command_prints_the_keys_in_an_address(nightaudit, tmp_path, address):
+    for ran in (
+        nightaudit(tmp_path, "status", NIGHTAUDIT_LAKE=address),
+        nightaudit(tmp_path, "pull", address, "new", NIGHTAUDIT_LAKE="lake"),
+    ):
+        assert ran.returncode == 2
+        assert "must not carry keys" in " ".join(ran.stderr.replace("│", "").split())
+        assert "hunter2" not in ran.stdout + ran.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_address_that_no_lake_can_have_is_not_printed(nightaudit, tmp_path):
+    ran = nightaudit(tmp_path, "status", NIGHTAUDIT_LAKE="https://chat.example/hooks/hunter2")
+    assert ran.returncode == 2
+    assert "neither a folder nor on S3" in ran.stderr
+    assert "hunter2" not in ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -144,6 +194,12 @@ def test_keys_in_the_address_of_a_lake_are_refused_and_not_repeated():
         "/srv/x@y:z",
         "lake=1/x",
         "file:///srv/lake",
+        "s3://bucket/a@b",
+        "s3://secrets-team/keys/night audit",
+        "s3://my.bucket-1/year=2026",
+        "/srv/key:1/my secret lake",
+        "/srv/100%/lake",
+        "/srv/a%20b",
     ],
 )
 def test_a_folder_or_bucket_without_keys_is_taken_as_it_is(folder):

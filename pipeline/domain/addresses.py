@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
     from pydantic import AnyHttpUrl
@@ -21,8 +21,16 @@ _CLEAR = frozenset({"http", "redis", "tcp"})
 
 # Paths have colons and at-signs too.
 _PLAIN_PATH = re.compile(r"\.{0,2}/(?!/)|~|file:///(?!/)", re.IGNORECASE)
-_BUCKET = re.compile(r"s3://(?P<bucket>[^/]*)", re.IGNORECASE)
-_PARAMETER = re.compile(r"[?&;#]\W*\w*(?:key|secret|token|password|sig|credential)\w*=", re.IGNORECASE)
+_BUCKET = re.compile(r"s3://(?P<bucket>[^/]*)(?P<prefix>.*)", re.IGNORECASE | re.DOTALL)
+_NAMES = r"(?:key|secret|token|password|credential|(?<![a-z])(?:sig|pass|pwd|auth|bearer|jwt))[\w.-]*"
+# A value of such a name, such an option, an access key's id, a query, a user with a password: no lake's path has them.
+_KEYS = re.compile(
+    rf"{_NAMES}\s*=|--[\w-]*{_NAMES}\s|(?-i:(?<![A-Z0-9])A[KS]IA[A-Z0-9]{{12}})|\?[^/]*=|[^/\s:@]:[^/@]+@",
+    re.IGNORECASE,
+)
+_STATED = re.compile(rf"{_NAMES}[\"']?\s*:", re.IGNORECASE)
+# An address that is still encoded then is refused.
+_MOST_DECODED = 5
 
 
 def web_address(text: str) -> str:
@@ -80,16 +88,30 @@ def lake_address(text: str) -> str:
 
 
 def _has_keys(text: str) -> bool:
+    for _ in range(_MOST_DECODED):
+        if _has_plain_keys(text):
+            return True
+        if (decoded := unquote(text)) == text:
+            return False
+        text = decoded
+    return True
+
+
+def _has_plain_keys(text: str) -> bool:
     # The scheme may be wrong or missing, and the address quoted or after the name of a setting.
     stripped = text.strip(" \t\r\n\"'<>")
-    if _PARAMETER.search(stripped):
+    if _KEYS.search(stripped):
         return True
     if _PLAIN_PATH.match(stripped):
         return False
+    if _STATED.search(stripped):
+        return True
     if stated := _BUCKET.match(stripped):
-        return ":" in stated["bucket"] or "@" in stated["bucket"] or "?" in stripped
-    is_elsewhere = re.search(r"[a-z]\s*:/", stripped, re.IGNORECASE) is not None
-    return (is_elsewhere and "?" in stripped) or re.search(r":.*@", stripped, re.DOTALL) is not None
+        bucket, prefix = stated["bucket"], stated["prefix"]
+        # No bucket has capitals: it may be a key's id, and its secret may have slashes.
+        is_id = not bucket or bucket != bucket.lower()
+        return bool(set(":@?") & {*bucket}) or "?" in prefix or (is_id and "@" in prefix)
+    return re.search(r"\?.|:.*@|//[^/]*@", stripped, re.DOTALL) is not None
 
 
 def is_encrypted(address: str) -> bool:

@@ -46,7 +46,8 @@ class Lake(Layout):
         """
         if _ADDRESS.search(uri) and not uri.startswith(("file://", "s3://")):
             raise SettingsError(
-                f"The lake {uri!r} is neither a folder nor an address on S3.",
+                # It may be a link that holds a secret.
+                "The address of the lake is neither a folder nor on S3.",
                 hint="Name a path, for example lake or /srv/nightaudit/lake, or s3://bucket/prefix (NIGHTAUDIT_LAKE).",
             )
         self.copy = _copy_of(uri) if uri.startswith("s3://") else None
