@@ -4,13 +4,14 @@ import dataclasses
 import os
 import sys
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 from pipeline.cli import views
 from pipeline.cli.terminal import Terminal, cannot_write, refuse_pipe, write_json_lines
-from pipeline.domain.errors import NightauditError
+from pipeline.domain.errors import InputError, NightauditError
 from pipeline.lake import Lake
-from pipeline.night.latest import command_to_go_on
+from pipeline.night.latest import command_to_go_on, refuse_earlier
 from pipeline.night.overview import overview
 from pipeline.settings import read_settings
 
@@ -25,7 +26,17 @@ def show_status(form: str) -> None:
     else:
         latest = held.sweeps[-1] if held.sweeps else None
         go_on = command_to_go_on(lake, latest.sweep_id) if latest and latest.state in {"loaded", "published"} else ""
-        Terminal().print(views.status_view(held, settings, settings.clock(), go_on))
+        now = settings.clock()
+        Terminal().print(views.status_view(held, settings, now, go_on, _refusal(lake, now)))
+
+
+def _refusal(lake: Lake, now: datetime) -> str:
+    """Return why no sweep can be continued at this time; empty: the clock allows it."""
+    try:
+        refuse_earlier(lake, now)
+    except InputError as error:
+        return f"{error.message}\n{error.hint}"
+    return ""
 
 
 class NightTooOld(NightauditError):

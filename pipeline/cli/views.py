@@ -141,10 +141,13 @@ def night_view(summary: NightSummary) -> RenderableType:
     return Group(_simulated(summary.is_simulated), table, Text("\nOne query to try:"))
 
 
-def status_view(held: Overview, settings: Settings, now: datetime, go_on: str = "") -> RenderableType:
+def status_view(
+    held: Overview, settings: Settings, now: datetime, go_on: str = "", refusal: str = ""
+) -> RenderableType:
     """Return the sweeps of a lake, the age of the published file, and what to do next with these settings.
 
-    `go_on` is the command that continues with the latest sweep, if that is loaded and a step is missing.
+    `go_on` is the command that continues with the latest sweep, if that is loaded and a step is missing. `refusal` is
+    why any such command would be refused now.
     """
     if not held.sweeps:
         where = settings.lake if "://" in settings.lake else held.root
@@ -173,6 +176,7 @@ def status_view(held: Overview, settings: Settings, now: datetime, go_on: str = 
     unfinished = [sweep for sweep in held.sweeps if sweep.state not in {"published", "loaded", "damaged"}]
     hint = _how_to_go_on(unfinished[-1], supplier_name(settings)) if unfinished else ""
     hint = f"Continue with: {go_on}" if go_on else hint
+    hint = refusal if hint and refusal else hint
     is_simulated = any(sweep.is_simulated for sweep in held.sweeps)
     fault = [Text(held.fault, style="bold red")] if held.fault else []
     warned = _failed_cells(held.sweeps[-1], settings.tolerated_failed_share)

@@ -137,6 +137,25 @@ def test_the_real_time_is_refused_if_the_lake_has_a_later_night(tmp_path):
         _lake(today)
 
 
+@pytest.mark.parametrize("stage", ["unfinished", "loaded"])
+def test_status_names_no_command_that_the_clock_refuses(tmp_path, nightaudit, stage):
+    settings = settings_at(tmp_path, FIRST)
+    if stage == "loaded":
+        sweep_id = sweep_at(settings)
+    else:
+        sweep_id = steps.start(settings, Lake(settings.lake), settings.clock()).sweep_id
+
+    def status(at: datetime) -> str:
+        return nightaudit(tmp_path, "status", NIGHTAUDIT_LAKE="lake", NIGHTAUDIT_SANDBOX_CLOCK=at.isoformat()).stdout
+
+    command = f"nightaudit {'resume' if stage == 'unfinished' else 'audit'} {sweep_id}"
+    assert f"Continue with: {command}" in status(FIRST)
+    before = " ".join(status(FIRST - timedelta(days=1)).split())
+    assert "Continue with" not in before
+    assert "The clock shows 2026-09-30 02:00:00 UTC, but this lake has a sweep of 2026-10-01 02:00:00 UTC." in before
+    assert "Set NIGHTAUDIT_SANDBOX_CLOCK to a later instant" in before
+
+
 def test_neither_collecting_nor_the_gate_goes_by_an_earlier_clock(tmp_path):
     settings = settings_at(tmp_path, FIRST)
     lake = Lake(settings.lake)
