@@ -5,13 +5,13 @@ A rebuild writes tables into a folder of their own, `tables-2` and so on; they c
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from pipeline.domain.errors import CorruptObject, LakeTooNew
-from pipeline.lake.checksums import FOLDER
+from pipeline.lake.checksums import FOLDER, Sum, sum_of
 
 MARK = "lake.json"
 TABLES = "tables"
@@ -71,12 +71,16 @@ def rebuilt_folders(names: Iterable[str]) -> list[str]:
     return [match[0] for match in sorted(matches, key=lambda match: int(match["number"]))]
 
 
-def lost(root: Path, rebuilt: list[str]) -> CorruptObject:
-    """Return the error of a lake with rebuilt tables but without the lake.json that names the current ones."""
-    likely = Mark(rebuilt[-1], (root / FOLDER).is_dir())
+def lost(root: Path, rebuilt: list[str], recorded: Collection[Sum], how: str) -> CorruptObject:
+    """Return the error of a lake with rebuilt tables whose lake.json, which names the current ones, is of no use.
+
+    `recorded` are the file's checksums: a killed rebuild may have left the latest folder, which no lake.json named.
+    """
+    possible = [Mark(name, records_all) for name in (*reversed(rebuilt), TABLES) for records_all in (True, False)]
+    known = [mark for mark in possible if sum_of(mark.as_json()) in recorded]
+    likely = known[0] if known else Mark(rebuilt[-1], (root / FOLDER).is_dir())
     return CorruptObject(
-        f"{root / MARK} is missing; it names the folder of the current tables: {TABLES} or {' or '.join(rebuilt)}.",
+        f"{root / MARK} {how}; it names the folder of the current tables: {TABLES} or {' or '.join(rebuilt)}.",
         kept="Nothing was read or changed.",
-        hint="Restore it from a backup. Without one, write it with the folder of the latest rebuild: "
-        + likely.as_json().decode(),
+        hint=f"Restore it from a backup. Without one, write: {likely.as_json().decode()}",
     )

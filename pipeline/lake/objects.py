@@ -16,7 +16,15 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
-from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, SettingsError, UnknownLake, first_line
+from pipeline.domain.errors import (
+    CorruptObject,
+    LakeBusy,
+    LakeError,
+    LakeTooNew,
+    SettingsError,
+    UnknownLake,
+    first_line,
+)
 from pipeline.lake.checksums import FOLDER, Recorded, note_there, record, sum_of
 from pipeline.lake.files import note_touched, noted_as_gone, sync
 from pipeline.lake.layout import Layout
@@ -339,17 +347,36 @@ class Lake(Layout):
             self._settled.add(folder)
 
     def _read_mark(self) -> None:
+        place, folders = self.local(MARK), set(filter(is_tables_folder, self.names("")))
+        rebuilt = rebuilt_folders(folders)
         try:
-            held = self.get_json(MARK)
+            mark = self._mark(place, folders)
         except FileNotFoundError:
             # Not created yet; or lost, and after a rebuild nothing else names the current tables.
-            if rebuilt := rebuilt_folders(self.names("")):
-                raise lost(self.root, rebuilt) from None
+            if rebuilt:
+                raise lost(self.root, rebuilt, self._recorded.of(place), "is missing") from None
             return
-        mark = Mark.of(held, self.local(MARK))
+        except CorruptObject:
+            if rebuilt:
+                raise lost(self.root, rebuilt, self._recorded.of(place), "is damaged") from None
+            raise
         self.records_all = mark.records_all
         if not self._is_pinned:
             self.tables_folder = mark.tables
+
+    def _mark(self, place: Path, folders: set[str]) -> Mark:
+        """Read lake.json, given the `folders` of tables; its checksum decides where it may mislead."""
+        held = self.get_json(MARK)
+        # Not of its bytes: it may have been restored by hand, with other blanks.
+        found = sum_of(json.dumps(held).encode())
+        try:
+            mark = Mark.of(held, place)
+        except LakeTooNew:
+            self._recorded.refuse(place, found)
+            raise
+        if folders != {mark.tables}:
+            self._recorded.refuse(place, found)
+        return mark
 
 
 def _leads_nowhere(place: Path) -> bool:

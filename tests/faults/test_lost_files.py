@@ -148,13 +148,17 @@ def test_a_file_in_the_place_of_a_folder_is_reported(root, nightaudit, tmp_path,
         assert "Traceback" not in ran.stderr
 
 
-@pytest.mark.parametrize("held", ["", "{", "[]"])
+@pytest.mark.parametrize("held", ["", "{", "[]", '{"formau": 1, "checksums": true}'])
 def test_a_damaged_lake_json_is_listed_and_written_again(root, nightaudit, tmp_path, held):
     (root / "lake.json").write_text(held)
     ran = nightaudit(tmp_path, "verify", NIGHTAUDIT_LAKE=str(root))
     assert ran.returncode == 1
     assert "lake.json: " in ran.stdout
+    assert "affects which folder holds the tables" in ran.stdout
     assert "repair: move it away, then: nightaudit lake --apply" in ran.stdout
+    ran = nightaudit(tmp_path, "doctor", NIGHTAUDIT_LAKE=str(root))
+    assert f"{root / 'lake.json'} is " in ran.stdout
+    assert "newer version" not in ran.stdout
     (root / "lake.json").unlink()
     assert nightaudit(tmp_path, "lake", "--apply", NIGHTAUDIT_LAKE=str(root)).returncode == 0
     assert reported(root, is_deep=True) == []

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -101,6 +102,52 @@ def test_a_lake_of_a_newer_version_is_left_alone(lake, text):
     (lake.root / "lake.json").write_text(text)
     with pytest.raises(LakeTooNew, match="reads up to"):
         Lake(str(lake.root))
+
+
+def test_a_lake_of_a_newer_version_is_known_by_its_checksum(lake):
+    lake.put("lake.json", b'{"format": 99}')
+    with pytest.raises(LakeTooNew, match="reads up to"):
+        Lake(str(lake.root))
+
+
+def flipped(place: Path) -> Iterator[Path]:
+    """Flip each bit of a file in turn."""
+    written = place.read_bytes()
+    for bit in range(8 * len(written)):
+        data = bytearray(written)
+        data[bit // 8] ^= 1 << bit % 8
+        place.write_bytes(data)
+        yield place
+    place.write_bytes(written)
+
+
+def test_no_changed_bit_of_lake_json_passes_for_a_newer_version_or_another_folder_of_tables(lake):
+    lake.put_new("raw/s/x.parquet", b"x")
+    refused = []
+    for _ in flipped(lake.root / "lake.json"):
+        try:
+            assert Lake(str(lake.root)).tables_folder == "tables"
+        except CorruptObject as error:
+            refused.append(error)
+    assert refused
+    assert {error.hint for error in refused} == {"List the damage and its repairs: nightaudit verify --deep"}
+    (lake.root / "lake.json").write_text('{"format":1,\n"checksums":true}\n')
+    assert Lake(str(lake.root)).records_all
+
+
+def test_a_changed_bit_of_lake_json_in_a_rebuilt_lake_is_refused_with_what_was_written(lake):
+    lake.put_new("raw/s/x.parquet", b"x")
+    (lake.root / "tables-2").mkdir()
+    # Of a rebuild that was killed: no lake.json ever named it.
+    (lake.root / "tables-3").mkdir()
+    Lake(str(lake.root), "tables-2").adopt_tables()
+    place = lake.root / "lake.json"
+    written = place.read_text()
+    assert Lake(str(lake.root)).tables_folder == "tables-2"
+    for _ in flipped(place):
+        with pytest.raises(CorruptObject, match=r"lake\.json is damaged; it names .* tables-2 or tables-3") as refused:
+            Lake(str(lake.root), may_be_damaged=True)
+        assert refused.value.hint.endswith(f"Without one, write: {written}")
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "", "[" * 200_000])
