@@ -24,11 +24,12 @@ _credentials: dict[str, ClientCredentials] = {}
 def can_spread(settings: Settings, lake: Lake) -> bool:
     """Return whether workers of a cluster may send searches: they must share one rate and one daily cap.
 
-    The bundled sandbox answers the machine that started it, and live metrics count the requests of one process.
+    They must also share the lake's folder: answers that landed on the disk of a worker would be lost with it. The
+    bundled sandbox answers the machine that started it, and live metrics count the requests of one process.
     """
-    has_one_cap = settings.daily_calls is None or lake.copy is None
     has_one_rate = settings.spread_over is not None and settings.rate_store is not None
-    return has_one_rate and has_one_cap and not settings.is_simulated and settings.metrics_port is None
+    has_one_folder = lake.copy is None
+    return has_one_rate and has_one_folder and not settings.is_simulated and settings.metrics_port is None
 
 
 def ask_block(

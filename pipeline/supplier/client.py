@@ -30,7 +30,7 @@ from pipeline.supplier.pacer import Allowance, Pace, Pacer, Slot, Unlimited
 from pipeline.supplier.rate_store import RedisLeases
 from pipeline.supplier.retries import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
 from pipeline.supplier.shared_pace import SharedPacer
-from pipeline.supplier.store_away import Patience
+from pipeline.supplier.store_away import Patience, RateStoreAway
 
 # Redirects that one request follows: 307 and 308, within the supplier's origin.
 _MOST_REDIRECTS = 5
@@ -233,7 +233,7 @@ class SupplierClient:
             slot = await self._pacer.slot()
             self.paced_seconds += time.monotonic() - asked_at
             try:
-                self._allowance.take()
+                await self._take_call()
                 started_at = self._wall_clock()
                 reply = await self._exchange(request, slot, self._limits.body_bytes)
             finally:
@@ -274,6 +274,16 @@ class SupplierClient:
             secrets.redact(detail) if detail else "",
             headers,
         )
+
+    async def _take_call(self) -> None:
+        """Take one of the day's calls, once their store can be reached."""
+        while True:
+            try:
+                return self._allowance.take()
+            except RateStoreAway as away:
+                if away.again_after_seconds is None:
+                    raise
+                await self._sleep(away.again_after_seconds)
 
     def _refuse_forbidden_quotes(self, status: int | None, *, is_allowed: bool) -> None:
         """Raise TokenRefused if a quote is forbidden and none was allowed before: the token lacks the scope."""

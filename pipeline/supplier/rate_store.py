@@ -31,9 +31,14 @@ local function written(instant) return string.format('%.0f', instant) end
 -- A server that was restarted may have lost what was leased and used before: nothing of that still counts after this.
 local server = redis.pcall('INFO', 'server')
 local run = type(server) == 'string' and string.match(server, 'run_id:(%w+)') or 'unknown'
-if redis.call('GET', KEYS[3]) ~= run then
-  local held = math.max(now + ARGV[5] + ARGV[6] + ARGV[8], tonumber(redis.call('GET', KEYS[1]) or '0'))
-  redis.call('SET', KEYS[1], written(held))
+local held, planned = now + ARGV[5] + ARGV[6] + ARGV[8], tonumber(redis.call('GET', KEYS[1]) or '0')
+-- No pause is so long: the server's clock was set back.
+if planned > now + 600000000 then
+  planned = 0
+  redis.call('DEL', KEYS[2])
+end
+if redis.call('GET', KEYS[3]) ~= run or planned == 0 then
+  redis.call('SET', KEYS[1], written(math.max(held, planned)))
 end
 redis.call('SET', KEYS[3], run, 'EX', 86400)
 for place = 9, #ARGV, 2 do

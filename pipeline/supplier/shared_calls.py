@@ -65,7 +65,13 @@ class SharedCalls:
 
     def covers(self, calls: int) -> bool:
         """Whether this many calls are left today; leases them for this process."""
-        return self._own.covers(calls) and self._holds(calls)
+        try:
+            return self._own.covers(calls) and self._holds(calls)
+        except RateStoreAway as away:
+            if away.again_after_seconds is None:
+                raise
+            # Nothing is sent before the store answers again, and then `take` decides.
+            return True
 
     def _holds(self, calls: int) -> bool:
         if self._now() >= self._ends_at:
@@ -94,15 +100,13 @@ class RedisCount:
     def grant(self, calls: int, cap: int) -> tuple[int, float]:
         """Grant at most `calls` within the cap; return how many, and the seconds until the store's day ends.
 
-        It blocks while the store cannot be reached: nothing may be sent then. If the answer to a grant is lost, its
-        calls are lost for the day.
+        If the answer to a grant is lost, its calls are lost for the day.
         """
-        while True:
-            try:
-                with told_as_ours():
-                    granted, seconds = self._script(keys=[self._key], args=[calls, cap])
-            except RateStoreAway as away:
-                time.sleep(self._patience.seconds(away))
-            else:
-                self._patience.answered()
-                return int(granted), float(seconds)
+        try:
+            with told_as_ours():
+                granted, seconds = self._script(keys=[self._key], args=[calls, cap])
+        except RateStoreAway as away:
+            away.again_after_seconds = self._patience.seconds(away)
+            raise
+        self._patience.answered()
+        return int(granted), float(seconds)

@@ -19,6 +19,9 @@ _ANSWERED: set[str] = set()
 class RateStoreAway(SupplierError):
     """The store of the shared rate could not be reached: nothing may be sent without it."""
 
+    again_after_seconds: float | None = None
+    """After how long the caller should ask again; None: not at all."""
+
 
 class RateStoreRefused(SupplierError):
     """The store of the shared rate refuses what is asked of it, so waiting does not help."""
@@ -66,8 +69,17 @@ def told_as_ours() -> Iterator[None]:
         yield
     except (exceptions.RedisError, OSError) as error:
         name = type(error).__name__
-        is_away = isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | OSError)
-        if is_away and not isinstance(error, exceptions.AuthenticationError):
+        # A server that fails over, or is full, answers again.
+        passing = (
+            OSError,
+            exceptions.ConnectionError,
+            exceptions.TimeoutError,
+            exceptions.ReadOnlyError,
+            exceptions.MasterDownError,
+            exceptions.ClusterDownError,
+            exceptions.OutOfMemoryError,
+        )
+        if isinstance(error, passing) and not isinstance(error, exceptions.AuthenticationError):
             raise RateStoreAway(
                 f"The Redis server of NIGHTAUDIT_RATE_STORE could not be reached ({name}).",
                 kept=kept,
@@ -76,5 +88,6 @@ def told_as_ours() -> Iterator[None]:
         raise RateStoreRefused(
             f"The Redis server of NIGHTAUDIT_RATE_STORE refuses to keep the rate ({name}).",
             kept=kept,
-            hint="Check the user and password in NIGHTAUDIT_RATE_STORE, and what Redis lets this user do.",
+            hint="Check the user and password in NIGHTAUDIT_RATE_STORE, and what Redis lets this user do. "
+            "A Redis Cluster cannot be used.",
         ) from None

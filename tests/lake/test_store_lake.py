@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
@@ -10,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import obstore
 import pytest
@@ -17,14 +19,14 @@ from ceph_server import ceph_server
 from s3_server import KEY_ID, SECRET, S3Server, s3_server
 from seaweed_server import seaweed_server
 
-from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeTooNew, SettingsError, UnknownLake
+from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError, UnknownLake
 from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded
 from pipeline.lake.files import note_touched
-from pipeline.lake.s3 import commit_log, object_store
+from pipeline.lake.s3 import commit_log, object_store, parcels
 from pipeline.lake.s3.commit_log import Act, Claim, CommitLog, Entry, Listing
 from pipeline.lake.s3.copy import Copy
-from pipeline.lake.s3.copy_files import is_sums
+from pipeline.lake.s3.copy_files import fetch_file, is_sums
 from pipeline.lake.s3.object_store import Store
 from pipeline.lake.s3.parcels import Parcel
 from pipeline.night.verify import verify
@@ -511,10 +513,107 @@ def test_a_worker_keeps_no_more_bytes_than_it_may_but_all_that_running_tasks_rea
         assert begun.result == ["first", "fourth", "second", "third"]
         # A task that was killed reads nothing.
         (noted,) = own.rglob("tasks")
+        (noted / "dead.lock").touch()
         (noted / "dead.json").write_bytes(b'["tables/offer/first", "tables/offer/third"]')
         on_a_disk_of_its_own(here, another, list, own)
         assert kept() == ["fourth", "second"]
         assert not list(noted.iterdir())
+
+
+@pytest.fixture
+def tasks_elsewhere(machine, monkeypatch, tmp_path):
+    """Tasks of the machine `a`, done on another one that keeps at most a megabyte, and what that has on its disk."""
+    monkeypatch.setenv("NIGHTAUDIT_WORKER_COPY_MB", "1")
+    lake, here, own = machine("a"), tmp_path / "a", tmp_path / "of-the-worker"
+    with lake.writing("a test"):
+        for name in ("a1", "a2", "a3", "b1", "b2"):
+            lake.put_new(f"tables/offer/{name}", name.encode() * 250_000)
+        lake.commit()
+        carrier = lake.carrier(lambda *paths: paths)
+
+        def parcel(*names: str) -> Parcel:
+            return carrier.parcel(tuple(f"tables/offer/{name}" for name in names))
+
+        def do(*names: str, work: Callable[[], object] = list) -> Brought:
+            return on_a_disk_of_its_own(here, parcel(*names), work, own)
+
+        def kept() -> list[str]:
+            return sorted(place.name for place in own.rglob("lake/tables/offer/[a-z]*"))
+
+        yield SimpleNamespace(lake=lake, carrier=carrier, parcel=parcel, do=do, kept=kept, own=own)
+
+
+def with_disk_of(most_bytes: int) -> Callable[..., object]:
+    one_at_a_time = threading.Lock()
+
+    def fetch(store, root, path, it):
+        with one_at_a_time:
+            if sum(place.stat().st_size for place in root.rglob("tables/offer/*")) + it[1] > most_bytes:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return fetch_file(store, root, path, it)
+
+    return fetch
+
+
+def test_a_worker_whose_disk_is_full_makes_room_before_it_gives_up(tasks_elsewhere, monkeypatch):
+    monkeypatch.setenv("NIGHTAUDIT_WORKER_COPY_MB", "50000")
+    tasks_elsewhere.do("a1", "a2")
+    monkeypatch.setattr(parcels, "fetch_file", with_disk_of(1_200_000))
+    tasks_elsewhere.do("b1")
+    assert tasks_elsewhere.kept() == ["b1"]
+    with pytest.raises(LakeFull, match="No space left"):
+        tasks_elsewhere.do("a1", "a2", "a3")
+
+
+def test_what_a_worker_fetched_before_it_failed_or_lost_its_index_is_removed_like_all_else(
+    tasks_elsewhere, monkeypatch
+):
+    monkeypatch.setattr(parcels, "fetch_file", with_disk_of(1_200_000))
+    with pytest.raises(LakeFull):
+        tasks_elsewhere.do("a1", "a2", "a3")
+    monkeypatch.setattr(parcels, "fetch_file", fetch_file)
+    tasks_elsewhere.do("b1")
+    tasks_elsewhere.do("b2")
+    assert tasks_elsewhere.kept() == ["b1", "b2"]
+    (index,) = tasks_elsewhere.own.rglob("fetched.json")
+    index.unlink()
+    tasks_elsewhere.do("a1")
+    tasks_elsewhere.do("a2")
+    assert not {"b1", "b2"} & set(tasks_elsewhere.kept())
+
+
+def test_what_a_task_has_written_again_is_sent_though_others_need_room(tasks_elsewhere):
+    def write() -> None:
+        Lake(str(tasks_elsewhere.lake.root)).put("tables/offer/out", b"out" * 200_000)
+
+    tasks_elsewhere.do("a1", work=write)
+    another = tasks_elsewhere.parcel("b1")
+
+    def write_again() -> None:
+        write()
+        another.do(list)
+
+    assert tasks_elsewhere.do("a1", work=write_again).files["tables/offer/out"] is not None
+
+
+def test_a_worker_removes_nothing_from_a_lake_that_its_machine_writes_meanwhile(machine, monkeypatch, tmp_path):
+    """A task of an earlier night may still run on the machine that has taken the lake over."""
+    monkeypatch.setenv("NIGHTAUDIT_WORKER_COPY_MB", "1")
+    lake = machine("a")
+    with lake.writing("a test"):
+        for name in ("first", "second", "third"):
+            lake.put_new(f"tables/offer/{name}", name.encode() * 120_000)
+        lake.commit()
+        carrier = lake.carrier(lambda *paths: ["lake.json", *paths])
+        earlier = carrier.parcel(("tables/offer/first",))
+        stale = carrier.parcel(("tables/offer/second", "tables/offer/third"))
+    on_a_disk_of_its_own(tmp_path / "a", earlier, list, tmp_path / "of-the-worker")
+    (tmp_path / "a").rename(tmp_path / "gone")
+    (tmp_path / "of-the-worker").rename(tmp_path / "a")
+    taken_over = machine("a")
+    with taken_over.writing("the night of the worker's machine"):
+        stale.do(list)
+    assert sorted(machine("b").names("tables/offer")) == ["first", "second", "third"]
 
 
 def test_a_task_whose_object_is_gone_says_so(machine, tmp_path):

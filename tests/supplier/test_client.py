@@ -23,7 +23,7 @@ from pipeline.supplier.connection import PooledTransport
 from pipeline.supplier.exchange import Limits
 from pipeline.supplier.failures import NETWORK_ERRORS
 from pipeline.supplier.outcomes import Verdict, may_be_poisoned, outcome_of
-from pipeline.supplier.pacer import Slot
+from pipeline.supplier.pacer import Slot, Unlimited
 from pipeline.supplier.store_away import RateStoreAway
 
 MULTI, SINGLE, QUOTE = Operation.MULTI, Operation.SINGLE, Operation.QUOTE
@@ -688,6 +688,23 @@ def test_a_token_answer_that_grows_beyond_its_limit_is_refused_before_it_fills_m
     assert answer.failure_detail.startswith("token endpoint: the token endpoint answered 200: ")
     with pytest.raises(TokenRefused, match=r"answered 401\n"):
         ask(wire, wire.Supplier(tokens=[tokens[1]]), attempts=1)
+
+
+def test_while_the_days_calls_cannot_be_counted_a_search_waits_and_other_tasks_go_on(wire):
+    class Away(Unlimited):
+        tries = 0
+
+        def take(self) -> None:
+            self.tries += 1
+            if self.tries < 4:
+                away = RateStoreAway("away")
+                away.again_after_seconds = 7.0
+                raise away
+
+    allowance, waits = Away(), wire.Waits()
+    (answer,) = ask(wire, wire.Supplier([wire.reply(200, GOOD)]), allowance=allowance, sleep=waits)
+    assert (answer.failure, allowance.tries) == (None, 4)
+    assert list(waits.seconds) == [7.0, 7.0, 7.0]
 
 
 def test_the_end_of_the_days_calls_stops_the_sweep_before_a_request_leaves(wire):

@@ -39,6 +39,8 @@ from pipeline.lake.s3.copy_files import (
 from pipeline.lake.s3.object_store import Store
 from pipeline.settings import read_settings
 
+COPY_INDEX = "copy.json"
+
 
 class Copy:
     """The folder of one lake on S3, and its place in the log."""
@@ -55,7 +57,7 @@ class Copy:
         caches = settings.lake_copy or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "nightaudit"
         self._folder = caches.expanduser().absolute() / f"{name}-{known_as}"
         self.root = self._folder / "lake"
-        self._file = self._folder / "copy.json"
+        self._file = self._folder / COPY_INDEX
         self._index = Index(self.address, "", "")
         self.listing = Listing()
         self._one_at_a_time = threading.RLock()

@@ -4,6 +4,7 @@ A task carries the names of the objects that it reads. The worker fetches those 
 paths as where the night runs, and uploads what it wrote. The night fetches that.
 """
 
+import errno
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,10 +16,10 @@ import msgspec
 from filelock import FileLock
 
 from pipeline.domain.errors import LakeError, LakeFull
-from pipeline.lake.files import beside, noted_as_gone, touching
+from pipeline.lake.files import beside, touching
 from pipeline.lake.s3.commit_log import IN_FLIGHT, Object
-from pipeline.lake.s3.copy import Copy
-from pipeline.lake.s3.copy_files import Look, fetch_file, is_passing, look_of, name_of, remove_file
+from pipeline.lake.s3.copy import COPY_INDEX, Copy
+from pipeline.lake.s3.copy_files import Look, fetch_file, is_passing, is_sums, look_of, looks, name_of, remove_file
 from pipeline.lake.s3.in_use import files_in_use, in_use
 from pipeline.lake.s3.object_store import Store
 from pipeline.process.carrier import Brought
@@ -64,8 +65,8 @@ class Carrier:
 class _Held(msgspec.Struct):
     object: Object
     look: Look | None
-    used_at: float | None = None
-    """When a task last read it; None: it existed before, and must not be removed."""
+    used_at: float
+    """When a task last read or wrote it."""
 
 
 class _WorkersFolder:
@@ -83,19 +84,26 @@ class _WorkersFolder:
         """Fetch the files that the folder lacks, and keep them while the caller reads them."""
         with ExitStack() as stack:
             try:
-                stack.enter_context(in_use(self._tasks, files))
+                stack.enter_context(in_use(self._tasks, files, self._guard()))
             except OSError as error:
                 raise self._unusable(error) from None
             self._fetch(files)
             yield
 
     def _fetch(self, files: Mapping[str, Object]) -> None:
-        """Fetch the files that the folder lacks, and remove others that are not to be kept."""
+        """Remove what is not to be kept, and fetch the files that the folder lacks."""
         try:
-            with self._held() as held, ThreadPoolExecutor(IN_FLIGHT) as pool:
-                there = pool.map(lambda path: self._fetched(path, files[path], held.get(path)), files)
-                held |= dict(zip(files, there, strict=True))
-                self._remove(held, self._unkept(held))
+            with self._held() as held:
+                lacking = [path for path, it in files.items() if path not in held or held[path].object != it]
+                self._remove(held, self._unkept(held, sum(files[path][1] for path in lacking)))
+                try:
+                    self._fetch_into(held, files)
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise
+                    # The disk holds less than the setting allows.
+                    self._remove(held, self._unkept(held, self._most_bytes))
+                    self._fetch_into(held, files)
         except FileNotFoundError as error:
             raise LakeError(
                 f"An object of {self._store.address} that a task reads is missing: {error}",
@@ -104,6 +112,18 @@ class _WorkersFolder:
             ) from None
         except OSError as error:
             raise self._unusable(error) from None
+
+    def _fetch_into(self, held: dict[str, _Held], files: Mapping[str, Object]) -> None:
+        there = {path: held.get(path) for path in files}
+        # Noted before they are fetched: if this process is killed, they are still known as fetched.
+        for path, it in files.items():
+            if there[path] is None and look_of(self._root / path) is None:
+                there[path] = held[path] = _Held(it, None, time.time())
+        self._save(held)
+        with ThreadPoolExecutor(IN_FLIGHT) as pool:
+            fetched = {path: pool.submit(self._fetched, path, it, there[path]) for path, it in files.items()}
+        for path, each in fetched.items():
+            held[path] = each.result()
 
     def send(self, paths: Iterable[str]) -> dict[str, Object | None]:
         """Upload what a task wrote; return the objects, None for files that it removed."""
@@ -122,26 +142,31 @@ class _WorkersFolder:
             raise self._unusable(error) from None
         return sent
 
-    def _unkept(self, held: Mapping[str, _Held]) -> list[str]:
+    def _unkept(self, held: Mapping[str, _Held], incoming_bytes: int) -> list[str]:
         """Return which files to remove: those unread for long and, of more than may be kept, those unread for longest.
 
-        None that a running task reads, and none that was not fetched for a task.
+        None that a running task reads or has written again, and none at all where this machine has a copy of the lake:
+        they are part of it.
         """
-        ours = {path: (it.used_at, it.object[1]) for path, it in held.items() if it.used_at is not None}
-        excess, unread_since = sum(size for _, size in ours.values()) - self._most_bytes, time.time() - _KEPT_SECONDS
-        used, unkept = files_in_use(self._tasks), []
-        for path, (used_at, size) in sorted(ours.items(), key=lambda it: it[1]):
-            if path not in used and (used_at < unread_since or excess > 0):
+        used = files_in_use(self._tasks)
+        if used is None or (self._root.parent / COPY_INDEX).exists():
+            return []
+        excess = sum(it.object[1] for it in held.values()) + incoming_bytes - self._most_bytes
+        unread_since, unkept = time.time() - _KEPT_SECONDS, []
+        for path, it in sorted(held.items(), key=lambda each: each[1].used_at):
+            is_unchanged = look_of(self._root / path) in {it.look, None}
+            # Tasks append to the checksums that this machine has recorded.
+            may_go = is_unchanged and path not in used and not is_sums(path)
+            if may_go and (it.used_at < unread_since or excess > 0):
                 unkept.append(path)
-                excess -= size
+                excess -= it.object[1]
         return unkept
 
     def _remove(self, held: dict[str, _Held], paths: Iterable[str]) -> None:
-        old = list(paths)
-        with noted_as_gone(self._root, [self._root / path for path in old if not is_passing(path)]):
-            for path in old:
-                remove_file(self._root, path)
-                held.pop(path, None)
+        """Remove files of this machine alone: the lake keeps them."""
+        for path in paths:
+            remove_file(self._root, path)
+            held.pop(path, None)
 
     def _unusable(self, error: OSError) -> LakeFull:
         return LakeFull(
@@ -153,22 +178,29 @@ class _WorkersFolder:
     @contextmanager
     def _held(self) -> Iterator[dict[str, _Held]]:
         self._root.mkdir(parents=True, exist_ok=True)
-        with FileLock(self._root.parent / ".lock"):
+        with self._guard():
             try:
                 held = msgspec.json.decode(self._file.read_bytes(), type=dict[str, _Held])
             except (OSError, msgspec.MsgspecError):
                 # It is lost; files are recognised by their bytes.
-                held = {}
-            yield held
-            built = beside(self._file)
-            built.write_bytes(msgspec.json.encode(held))
-            built.replace(self._file)
+                there = looks(self._root)
+                held = {path: _Held(("", look[0]), look, time.time()) for path, look in there.items()}
+            try:
+                yield held
+            finally:
+                self._save(held)
+
+    def _guard(self) -> FileLock:
+        return FileLock(self._root.parent / ".lock")
+
+    def _save(self, held: Mapping[str, _Held]) -> None:
+        built = beside(self._file)
+        built.write_bytes(msgspec.json.encode(held))
+        built.replace(self._file)
 
     def _fetched(self, path: str, it: Object, held: _Held | None) -> _Held:
-        place, now = self._root / path, time.time()
-        look = look_of(place)
-        if held is not None and look is not None and (held.object, held.look) == (it, look):
-            return _Held(it, look, held.used_at and now)
-        if look is not None and look[0] == it[1] and name_of(place) == it[0]:
-            return _Held(it, look)
-        return _Held(it, fetch_file(self._store, self._root, path, it), now)
+        look = look_of(self._root / path)
+        is_known = held is not None and look is not None and (held.object, held.look) == (it, look)
+        if not is_known and (look is None or look[0] != it[1] or name_of(self._root / path) != it[0]):
+            look = fetch_file(self._store, self._root, path, it)
+        return _Held(it, look, time.time())
