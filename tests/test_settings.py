@@ -198,6 +198,7 @@ def test_an_address_that_no_lake_can_have_is_not_printed(nightaudit, tmp_path):
         "s3://secrets-team/keys/night audit",
         "s3://my.bucket-1/year=2026",
         "/srv/key:1/my secret lake",
+        "/data/partition_key=3/monkey=1/author=bob",
         "/srv/100%/lake",
         "/srv/a%20b",
     ],

@@ -28,6 +28,10 @@ _KEYS = re.compile(
     rf"{_NAMES}\s*=|--[\w-]*{_NAMES}\s|(?-i:(?<![A-Z0-9])A[KS]IA[A-Z0-9]{{12}})|\?[^/]*=|[^/\s:@]:[^/@]+@",
     re.IGNORECASE,
 )
+_KEYS_IN_A_PATH = re.compile(
+    r"(?:secret|token|password|credential|signature|access.?key)[\w.-]*\s*=|(?-i:(?<![A-Z0-9])A[KS]IA[A-Z0-9]{12})",
+    re.IGNORECASE,
+)
 _STATED = re.compile(rf"{_NAMES}[\"']?\s*:", re.IGNORECASE)
 # An address that is still encoded then is refused.
 _MOST_DECODED = 5
@@ -100,10 +104,11 @@ def _has_keys(text: str) -> bool:
 def _has_plain_keys(text: str) -> bool:
     # The scheme may be wrong or missing, and the address quoted or after the name of a setting.
     stripped = text.strip(" \t\r\n\"'<>")
+    if _PLAIN_PATH.match(stripped):
+        # A folder may be named `partition_key=3`.
+        return _KEYS_IN_A_PATH.search(stripped) is not None
     if _KEYS.search(stripped):
         return True
-    if _PLAIN_PATH.match(stripped):
-        return False
     if _STATED.search(stripped):
         return True
     if stated := _BUCKET.match(stripped):

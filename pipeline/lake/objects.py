@@ -28,7 +28,17 @@ from pipeline.domain.errors import (
 from pipeline.lake.checksums import FOLDER, Recorded, note_there, record, sum_of
 from pipeline.lake.files import note_touched, noted_as_gone, sync
 from pipeline.lake.layout import Layout
-from pipeline.lake.mark import MARK, TABLES, Mark, is_tables_folder, lost, next_folder, rebuilt_folders
+from pipeline.lake.mark import (
+    FIELDS,
+    MARK,
+    TABLES,
+    Mark,
+    is_tables_folder,
+    later_mark,
+    lost,
+    next_folder,
+    rebuilt_folders,
+)
 from pipeline.lake.writer_lock import locked, write_failed
 from pipeline.process.regular_file import unusable_name
 
@@ -360,6 +370,8 @@ class Lake(Layout):
             if rebuilt:
                 raise lost(self.root, rebuilt, self._recorded.of(place), "is damaged") from None
             raise
+        if later_mark(mark, rebuilt, self._recorded.of(place)) is not None:
+            raise lost(self.root, rebuilt, self._recorded.of(place), "is of before a rebuild")
         self.records_all = mark.records_all
         if not self._is_pinned:
             self.tables_folder = mark.tables
@@ -367,8 +379,8 @@ class Lake(Layout):
     def _mark(self, place: Path, folders: set[str]) -> Mark:
         """Read lake.json, given the `folders` of tables; its checksum decides where it may mislead."""
         held = self.get_json(MARK)
-        # Not of its bytes: it may have been restored by hand, with other blanks.
-        found = sum_of(json.dumps(held).encode())
+        # Not of its bytes: it may have been restored by hand, with other blanks or in another order.
+        found = sum_of(json.dumps({name: held[name] for name in FIELDS if name in held} | held).encode())
         try:
             mark = Mark.of(held, place)
         except LakeTooNew:

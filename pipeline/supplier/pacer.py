@@ -5,6 +5,7 @@ drains, which is twice the allowed rate in the worst second, and it cannot be pa
 """
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -69,8 +70,8 @@ class Pace(Protocol):
 class Pacer:
     """Hands out evenly spaced send slots, one after the other, to all waiters.
 
-    No more than `rate_per_second` requests are written in any second. That counts when each was written, which may be
-    later than its turn: a connection has to be opened, or the process waits for a processor.
+    No more than `rate_per_second` requests, rounded up, are written in any second. That counts when each was written,
+    which may be later than its turn: a connection has to be opened, or the process waits for a processor.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Pacer:
         if rate_per_second <= 0:
             raise ValueError(f"a rate of {rate_per_second} requests a second sends nothing")
         self._interval = 1 / (rate_per_second * SHARE_OF_THE_RATE)
-        most = max(int(rate_per_second), 1)
+        most = math.ceil(rate_per_second)
         # At most `most` requests are written in any span of this length, however late each is.
         self._span = most / rate_per_second * _SECONDS_OF_A_WINDOW
         self._taken: deque[Slot] = deque(maxlen=most)

@@ -16,6 +16,8 @@ HIDDEN = "(hidden)"
 _TOKENS_KEPT = 100
 # A shorter secret is in many texts by chance.
 _SHORTEST_IN_ANSWERS = 8
+_LEADING_ZEROS = re.compile(r"&#0+(?=[0-9])")
+_NO_CHARACTER = re.compile(r"&#[0-9]{8,};?")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 # A text may be escaped several times. The longest spelling of a letter is `%255Cu0061`, or a line break in between.
 _MOST_ROUNDS = 4
@@ -149,11 +151,16 @@ def _readings(text: str) -> Iterator[str]:
     if any(mark in text for mark in "\\%&"):
         yield unquote_plus(text)
         for _ in range(_MOST_ROUNDS):
-            before, text = text, html.unescape(unquote(_ESCAPE.sub(_unescaped, text)))
+            before, text = text, _without_entities(unquote(_ESCAPE.sub(_unescaped, text)))
             if text == before:
                 break
             yield text
             yield "".join(text.split())
+
+
+def _without_entities(text: str) -> str:
+    # Python reads no number of more than 4,300 digits, and no character has more than seven.
+    return html.unescape(_NO_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", _LEADING_ZEROS.sub("&#", text)))
 
 
 def _readable(body: bytes, content_encoding: str, limit_bytes: int) -> tuple[bytes, bool]:

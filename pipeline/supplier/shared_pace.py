@@ -12,6 +12,7 @@ all of its requests leave at once, and as many again at the start of the next on
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 import time
 from collections import deque
@@ -62,7 +63,7 @@ class Terms:
     @classmethod
     def of(cls, rate_per_second: float) -> Terms:
         """Return the terms for a rate."""
-        most = max(int(rate_per_second), 1)
+        most = math.ceil(rate_per_second)
         return cls(1 / (rate_per_second * _SHARE), most, most / rate_per_second * _SECONDS_OF_A_WINDOW)
 
 

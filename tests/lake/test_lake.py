@@ -150,6 +150,22 @@ def test_a_changed_bit_of_lake_json_in_a_rebuilt_lake_is_refused_with_what_was_w
         assert refused.value.hint.endswith(f"Without one, write: {written}")
 
 
+def test_a_lake_json_of_before_a_rebuild_is_refused_and_one_with_other_blanks_and_order_is_not(lake):
+    lake.put_new("raw/s/x.parquet", b"x")
+    place = lake.root / "lake.json"
+    before = place.read_text()
+    (lake.root / "tables").mkdir()
+    (lake.root / "tables-2").mkdir()
+    Lake(str(lake.root), "tables-2").adopt_tables()
+    written = place.read_text()
+    place.write_text(before)
+    with pytest.raises(CorruptObject, match="is of before a rebuild") as refused:
+        Lake(str(lake.root))
+    assert refused.value.hint.endswith(f"Without one, write: {written}")
+    place.write_text(json.dumps(dict(reversed(json.loads(written).items())), indent=2))
+    assert Lake(str(lake.root)).tables_folder == "tables-2"
+
+
 @pytest.mark.parametrize("text", ["{", "[1]", "", "[" * 200_000])
 def test_a_damaged_note_of_the_format_is_reported(lake, text):
     lake.root.mkdir()

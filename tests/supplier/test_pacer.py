@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from itertools import chain, cycle, pairwise
 
 import pytest
@@ -68,6 +69,14 @@ def test_the_server_never_sees_more_than_the_rate_in_a_second_even_if_some_reque
     times = slots(Pacer(rate, now=clock.now, sleep=clock.sleep), clock, 4 * rate)
     sent = sorted(at + late for at, late in zip(times, cycle(held_up), strict=False))
     assert most_in_any_second(sent) <= rate
+
+
+@given(st.floats(1, 60), lateness)
+@settings(max_examples=60, deadline=None)
+def test_no_second_sees_more_than_a_fractional_rate_rounded_up(rate, late):
+    clock = Clock(late)
+    times = slots(Pacer(rate, now=clock.now, sleep=clock.sleep), clock, int(4 * rate) + 10)
+    assert most_in_any_second(times) <= math.ceil(rate)
 
 
 @given(st.floats(0.05, 300), st.lists(st.floats(0, 0.005), min_size=1, max_size=20))

@@ -14,6 +14,8 @@ import zlib
 from urllib.parse import quote, quote_plus
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
 from pipeline.domain.errors import TokenRefused
 from pipeline.domain.search import Operation
@@ -21,6 +23,7 @@ from pipeline.settings import Settings
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.error_bodies import error_messages
 from pipeline.supplier.exchange import Limits
+from pipeline.supplier.secret_texts import SecretTexts
 
 TOKEN = "t0ken-that-nobody-may-see"
 GOOD = b'{"properties": []}'
@@ -215,6 +218,35 @@ def test_a_compressed_page_lands_without_a_secret_whatever_its_label_and_damage(
     assert answer.content_encoding == ""
 
 
+DIGITS = some.sampled_from(["1", "0", "9"]).flatmap(lambda digit: some.just(digit * 5000))
+PIECES = some.lists(
+    some.one_of(
+        some.text(max_size=5),
+        some.sampled_from(
+            ["&#", "&#x", "&amp;#", "%26%23", "\\u0026#", "\\", "%", "&", ";", "\ud800", "\0", '"', "{", "["]
+        ),
+        DIGITS,
+    ),
+    max_size=8,
+).map("".join)
+
+
+@given(PIECES)
+@settings(max_examples=300, deadline=None)
+def test_no_text_or_body_stops_the_search_for_secrets(text):
+    secrets = SecretTexts("s3cret-value-9", "abcdefghijkl")
+    secrets.redact(text)
+    assert "s3cret-value-9" not in secrets.redact_answered(f"{text} s3cret-value-9 {text}")
+    for body in (text.encode("utf-8", "surrogatepass"), json.dumps({"errors": [{"message": text}]}).encode()):
+        secrets.redact_body(body, "", limit_bytes=1 << 20, is_error=True)
+
+
+@pytest.mark.parametrize("spelled", ["&#0000000116;0ken-in-entities", "&#x0000074;0ken-in-entities"])
+def test_entities_with_leading_zeros_are_seen_through(spelled):
+    secrets = SecretTexts("t0ken-in-entities", "abcdefghijkl")
+    assert secrets.redact_answered(f"{spelled} &#{'1' * 5000};") == "(hidden)"
+
+
 def test_an_error_that_cannot_be_read_at_all_is_hidden(wire):
     answer = answer_to(wire, Operation.MULTI, 500, NOISE, "Content-Encoding: br")
     assert (answer.body, answer.content_encoding) == (b"(hidden)", "")
@@ -271,6 +303,6 @@ def test_an_error_without_a_secret_lands_as_it_arrived(wire, encoding):
 
 
 def test_settings_show_no_secret(wire):
-    settings = Settings(base_url="https://x.example", client_id="a", client_secret=wire.secret, _env_file=None)
-    assert wire.secret not in f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"
-    assert wire.secret not in f"{SupplierClient.of(settings).__dict__}"
+    shown = Settings(base_url="https://x.example", client_id="a", client_secret=wire.secret, _env_file=None)
+    assert wire.secret not in f"{shown!r} {shown} {shown.model_dump()} {shown.model_dump_json()}"
+    assert wire.secret not in f"{SupplierClient.of(shown).__dict__}"
