@@ -18,9 +18,9 @@ from prefect.client.schemas.objects import State, StateType
 from prefect.events import EventTrigger, Posture
 from prefect.events.actions import ChangeFlowRunState
 from prefect.events.schemas.automations import AutomationCore
-from prefect.settings import get_current_settings
 from prefect.states import AwaitingRetry
 
+from flows import HEARTBEAT_SECONDS
 from pipeline.domain.errors import LakeBusy
 from pipeline.lake import Lake
 
@@ -32,10 +32,9 @@ _FORMER_NAMES = (
     "nightaudit: end runs that have fallen silent",
 )
 
-# A run that misses this many heartbeats counts as dead.
-_MISSED_HEARTBEATS = 3
-# How often a run sends one if Prefect's setting is unset (`flows/__init__.py` sets it).
-_HEARTBEAT_SECONDS = 60
+# A run that misses three heartbeats counts as dead. The heartbeat is that of the runs, which `prefect.yaml` and
+# `deploy.py` set, not that of the process that calls this.
+_DEAD_AFTER = timedelta(seconds=3 * HEARTBEAT_SECONDS)
 
 # Flows that are safe to restart automatically. A quote makes a reservation, so people decide what to do.
 _RESTARTED = ("nightly", "confirmation", "lake-care", "backfill")
@@ -63,14 +62,12 @@ async def end_dead_runs(lake: Lake, deployment: str) -> None:
         return
 
 
-def watch_silent_runs(within: timedelta | None = None) -> dict[str, str]:
+def watch_silent_runs() -> dict[str, str]:
     """Have the server restart runs that have sent no heartbeat for a while, or end those that are not safe to repeat.
 
     A flow that is killed cannot report it and would be shown as running forever. Calling this again changes nothing.
     As a step of `prefect.yaml`, it returns no value for later steps.
     """
-    heartbeat = get_current_settings().flows.heartbeat_frequency or _HEARTBEAT_SECONDS
-    within = within or timedelta(seconds=heartbeat * _MISSED_HEARTBEATS)
     again = ChangeFlowRunState(
         name="AwaitingRetry",
         state=StateType.SCHEDULED,
@@ -80,11 +77,11 @@ def watch_silent_runs(within: timedelta | None = None) -> dict[str, str]:
     end = ChangeFlowRunState(
         name=None, state=StateType.CRASHED, message="No heartbeat: the run's process has ended.", force=False
     )
-    asyncio.run(_put([_watch(RESTART_NAME, _RESTARTED, within, again), _watch(CRASHED_NAME, _ONLY_ENDED, within, end)]))
+    asyncio.run(_put([_watch(RESTART_NAME, _RESTARTED, again), _watch(CRASHED_NAME, _ONLY_ENDED, end)]))
     return {}
 
 
-def _watch(name: str, flows: Sequence[str], within: timedelta, action: ChangeFlowRunState) -> AutomationCore:
+def _watch(name: str, flows: Sequence[str], action: ChangeFlowRunState) -> AutomationCore:
     ends = {f"prefect.flow-run.{state}" for state in ("Completed", "Failed", "Cancelled", "Crashed", "AwaitingRetry")}
     return AutomationCore(
         name=name,
@@ -97,7 +94,7 @@ def _watch(name: str, flows: Sequence[str], within: timedelta, action: ChangeFlo
             for_each={"prefect.resource.id"},
             posture=Posture.Proactive,
             threshold=1,
-            within=within,
+            within=_DEAD_AFTER,
         ),
         actions=[action],
     )

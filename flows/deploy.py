@@ -33,6 +33,7 @@ from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 from prefect.types.entrypoint import EntrypointType
 
+from flows import HEARTBEAT_SECONDS
 from flows.dead_runs import end_dead_runs, watch_silent_runs
 from pipeline.domain.errors import NightauditError
 from pipeline.lake import Lake
@@ -180,7 +181,7 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
 
 async def _serve(settings: Settings) -> None:
     """Serve until a signal; then let running flows stop cleanly. A second signal does not wait for them."""
-    runner = Runner(pause_on_shutdown=True)
+    runner = Runner(pause_on_shutdown=True, heartbeat_seconds=HEARTBEAT_SECONDS)
     for deployment in await deployments_of(settings):
         await runner.aadd_deployment(deployment)
     not_runs = set(psutil.Process().children())

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import httpx
+import psutil
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,3 +58,24 @@ def await_ends(address: str, runs: list[str], seconds: float = 600) -> list[str]
             return states
         assert time.monotonic() < ends_at, states
         time.sleep(0.3)
+
+
+def await_environment_of_run(parent: int) -> dict[str, str]:
+    """Wait until the process has started a flow run, and return what that run found in its environment."""
+    ends_at = time.monotonic() + 240
+    while time.monotonic() < ends_at:
+        for process in psutil.Process(parent).children(recursive=True):
+            try:
+                found = process.environ()
+            except psutil.Error:
+                continue
+            if "PREFECT__FLOW_RUN_ID" in found:
+                return found
+        time.sleep(0.1)
+    raise AssertionError("no run was started")
+
+
+def loggers_of(address: str, run: str) -> set[str]:
+    """Name the loggers whose messages are in the run's log in Prefect."""
+    wanted = {"logs": {"flow_run_id": {"any_": [run]}}, "limit": 200}
+    return {line["name"] for line in call(address, "logs/filter", wanted)}

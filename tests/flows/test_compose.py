@@ -17,6 +17,7 @@ import pytest
 import yaml
 from prefect_runs import ROOT
 
+import flows
 from pipeline.settings import PREFIX, Settings, read_settings
 
 COMPOSE = yaml.safe_load((ROOT / "flows" / "compose.yaml").read_text())
@@ -74,6 +75,11 @@ def test_services_are_given_settings_that_exist_and_can_be_used(monkeypatch, tmp
     assert read_settings().spread_over.address == f"tcp://scheduler:{_port_of('scheduler')}"
     theirs = {name for name in named if name.startswith("PREFECT_")} | set(re.findall(r"PREFECT_\w+", DOCKERFILE))
     assert [name for name in theirs if not hasattr(prefect.settings, name)] == []
+
+
+def test_the_image_sets_what_prefect_reads_before_it_imports_our_flows():
+    for name, value in flows.DEFAULTS.items():
+        assert f" {name}={value} " in DOCKERFILE
 
 
 def _port_of(service: str) -> str:

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
-from prefect_runs import ROOT, await_ends, begin_run, call, environment
+from prefect_runs import ROOT, await_ends, await_environment_of_run, begin_run, call, environment, loggers_of
 
 from pipeline.settings import Settings, read_settings
 
@@ -43,6 +43,17 @@ def test_each_declared_deployment_names_its_flow_runs_one_at_a_time_and_gives_pa
     assert all({"cron", "timezone"} <= schedule.keys() for schedule in declared["schedules"])
     flow.validate_parameters(declared.get("parameters", {}))
     assert set(declared.get("parameters", {})) <= set(flow.parameters.properties)
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_each_declared_run_gets_in_its_environment_what_prefect_reads_before_it_imports_our_flows(name):
+    import flows
+
+    given = DECLARED[name]["work_pool"]["job_variables"]["env"]
+    assert given == {
+        name: value for name, value in flows.DEFAULTS.items() if name != "PREFECT_SERVER_ANALYTICS_ENABLED"
+    }
+    assert given["PREFECT_FLOWS_HEARTBEAT_FREQUENCY"] == str(flows.HEARTBEAT_SECONDS)
 
 
 @pytest.mark.parametrize("name", ["quote-check", "backfill"])
@@ -117,10 +128,26 @@ def test_runs_are_watched_by_the_same_two_automations_however_often_they_are_set
     assert "quote-check" not in watched[RESTART_NAME]
 
 
+def test_a_run_counts_as_dead_after_three_of_its_heartbeats_whatever_prefect_is_set_to(server):
+    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+
+    from flows import HEARTBEAT_SECONDS
+    from flows.dead_runs import watch_silent_runs
+
+    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: 300}):
+        watch_silent_runs()
+    assert seconds_of_silence(server) == {3 * HEARTBEAT_SECONDS}
+
+
+def seconds_of_silence(address: str) -> set[float]:
+    return {automation["trigger"]["within"] for automation in call(address, "automations/filter", {})}
+
+
 @pytest.mark.slow
 def test_the_declared_deployment_runs_on_a_worker_of_a_process_work_pool(tmp_path, write_spec, server):
     address = server
-    given = environment(tmp_path, write_spec(), PREFECT_API_URL=address)
+    # A worker's own heartbeat gives way to the one that the automation counts on.
+    given = environment(tmp_path, write_spec(), PREFECT_API_URL=address, PREFECT_FLOWS_HEARTBEAT_FREQUENCY="300")
 
     def prefect(*arguments: str) -> list[str]:
         return [sys.executable, "-m", "prefect", *arguments]
@@ -129,6 +156,7 @@ def test_the_declared_deployment_runs_on_a_worker_of_a_process_work_pool(tmp_pat
     deploy = prefect("--no-prompt", "deploy", "--prefect-file", "flows/prefect.yaml", "--name", "nightly")
     reported = subprocess.run(deploy, cwd=ROOT, env=given, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
     assert reported.returncode == 0, reported.stdout + reported.stderr
+    assert seconds_of_silence(address) == {180}
     run = begin_run(address)
     log = tmp_path / "log"
     with log.open("w") as out:
@@ -142,7 +170,9 @@ def test_the_declared_deployment_runs_on_a_worker_of_a_process_work_pool(tmp_pat
             start_new_session=True,
         )
     try:
+        assert await_environment_of_run(worker.pid)["PREFECT_FLOWS_HEARTBEAT_FREQUENCY"] == "60"
         assert await_ends(address, [run]) == ["COMPLETED"], log.read_text()
+        assert any(name.startswith("pipeline.") for name in loggers_of(address, run))
         assert (tmp_path / "lake" / "published" / "nightaudit.duckdb").exists()
     finally:
         os.killpg(worker.pid, signal.SIGKILL)

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-from prefect_runs import ROOT, await_ends, begin_run, call, environment
+from prefect_runs import ROOT, await_ends, await_environment_of_run, begin_run, call, environment, loggers_of
 
 
 @pytest.mark.slow
 def test_the_served_deployment_runs_one_night_at_a_time_and_stops_when_asked(tmp_path, write_spec, server):
     forget_waiting_runs(server)
-    given = environment(tmp_path, write_spec(), PREFECT_API_URL=server)
+    # The automation counts on heartbeats every minute, so a setting of the user's does not change them.
+    given = environment(tmp_path, write_spec(), PREFECT_API_URL=server, PREFECT_FLOWS_HEARTBEAT_FREQUENCY="300")
     log = tmp_path / "log"
     with log.open("w") as out:
         serving = subprocess.Popen(
@@ -30,10 +31,13 @@ def test_the_served_deployment_runs_one_night_at_a_time_and_stops_when_asked(tmp
         assert "30 2 * * * (UTC)" in log.read_text()
         assert await_next_night(address).endswith(("02:30:00Z", "02:30:00+00:00"))
         runs = [begin_run(address), begin_run(address)]
+        assert await_environment_of_run(serving.pid)["PREFECT_FLOWS_HEARTBEAT_FREQUENCY"] == "60"
         # The other one begins when this one has ended; here a person thinks better of it.
         call(address, f"flow_runs/{await_waiting(address, runs)}/set_state", {"state": {"type": "CANCELLED"}})
         states = await_ends(address, runs)
         assert sorted(states) == ["CANCELLED", "COMPLETED"], log.read_text()
+        (completed,) = (run for run, state in zip(runs, states, strict=True) if state == "COMPLETED")
+        assert any(name.startswith("pipeline.") for name in loggers_of(address, completed))
         assert (tmp_path / "lake" / "published" / "nightaudit.duckdb").exists()
         assert len(list((tmp_path / "lake" / "raw").iterdir())) == 1
 
