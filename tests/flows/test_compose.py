@@ -114,6 +114,27 @@ def test_two_workers_and_the_nights_share_one_store_and_each_has_a_copy_of_its_o
     assert sorted(volumes) == sorted({*COMPOSE["volumes"], "../specs"})
 
 
+def test_a_container_that_is_made_again_is_the_same_machine_for_the_lake():
+    """A copy of a lake belongs to a machine, which is known by the name of its host."""
+    with_copy = [name for name, service in SERVICES.items() if "NIGHTAUDIT_LAKE_COPY" in service.get("environment", {})]
+    assert len(with_copy) == 3
+    assert {name: SERVICES[name].get("hostname") for name in with_copy} == {name: name for name in with_copy}
+
+
+@pytest.mark.parametrize(
+    ("listed", "is_there"),
+    [
+        ("  nightaudit\tsize:0\tlogical:0\tchunk:0\n", True),
+        ("  nightaudit-old\tsize:0\n  old-nightaudit\tsize:0\n", False),
+        ("", False),
+    ],
+)
+def test_the_bucket_is_known_by_its_exact_name(listed, is_there):
+    (command,) = SERVICES["bucket"]["command"]
+    (look,) = re.findall(r"\| (grep .+) \\", command)
+    assert (subprocess.run(["sh", "-c", look], input=listed, text=True).returncode == 0) is is_there
+
+
 def test_the_server_finds_the_slots_of_running_flows_again_after_a_restart():
     """In memory, they would be taken forever, and every later night of the spec refused."""
     server = SERVICES["prefect"]
