@@ -86,7 +86,8 @@ def doctor(spec: Path | None, form: str) -> None:
     examination.check("spec", lambda: _spec(settings))
     examination.check("token and probe search", lambda: asyncio.run(_probe(settings)))
     if examination.failed:
-        raise ChecksFailed(f"{examination.failed} of the checks failed.", hint="See the lines marked ✗ above.")
+        lines = 'with `"is_passed": false`' if examination.is_json else "marked ✗"
+        raise ChecksFailed(f"{examination.failed} of the checks failed.", hint=f"See the lines {lines} above.")
     if form != "json":
         console.print(Text("All checks passed.", style="green"))
 

@@ -93,7 +93,9 @@ def _logged(step: Step) -> Step:
         began_at = time.monotonic()
         night = step(night)
         extra = {"step": step.__name__, "seconds": round(time.monotonic() - began_at, 1)}
-        logger.info("%s", line_of(step.__name__, night), extra=extra)
+        # The sweep has a name only once `begin` is done.
+        with about_sweep(night.sweep.sweep_id):
+            logger.info("%s", line_of(step.__name__, night), extra=extra)
         return night
 
     return logged

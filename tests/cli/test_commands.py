@@ -578,7 +578,14 @@ def test_the_doctor_names_what_is_wrong(user, run_here, supplier, ids):
     ill = run_here("doctor", "--spec", spec)
     assert ill.returncode == 1
     assert "✗ token and probe search" in ill.stdout
+    assert "See the lines marked ✗ above." in ill.stderr
     no_traceback(ill)
+    for_programs = run_here("doctor", "--spec", spec, "--format", "json")
+    assert for_programs.returncode == 1
+    assert [line["check"] for line in map(json.loads, for_programs.stdout.splitlines()) if not line["is_passed"]]
+    # JSON has no mark.
+    assert "✗" not in for_programs.stdout + for_programs.stderr
+    assert 'See the lines with `"is_passed": false` above.' in for_programs.stderr
 
 
 def test_help_imports_nothing_heavy():

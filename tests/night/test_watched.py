@@ -38,14 +38,14 @@ from pipeline.publish import publish
 NIGHT_AT = datetime(2026, 10, 1, 2, tzinfo=UTC)
 
 
-LOGGED: list[logging.LogRecord] = []
+LOGGED: list[dict[str, object]] = []
 
 
 @contextmanager
 def logged(name):
-    """Keep what happens, as NIGHTAUDIT_LOG_FORMAT=json lets it be written."""
+    """Keep what happens, as NIGHTAUDIT_LOG_FORMAT=json writes it."""
     handler = logging.Handler()
-    handler.emit = LOGGED.append
+    handler.emit = lambda record: LOGGED.append(json.loads(JsonLines().format(record)))
     logger, level = logging.getLogger(name), logging.getLogger(name).level
     logger.setLevel(logging.INFO)
     logger.addHandler(handler)
@@ -60,7 +60,7 @@ def logged(name):
 def made(tmp_path_factory):
     """A night of the sandbox that was announced: its lake, and what the receiver was sent."""
     folder = tmp_path_factory.mktemp("watched")
-    with receiving() as (address, got), logged("pipeline.sweep"):
+    with receiving() as (address, got), logged("pipeline"):
         given = settings_in(folder, sandbox_clock=NIGHT_AT, published_webhook=address)
         run_night(Night(given, Lake(given.lake)))
     return Lake(given.lake), got
@@ -190,10 +190,17 @@ def test_a_line_of_the_log_is_json_with_the_sweep_that_it_is_about():
     assert "sweep_id" not in json.loads(JsonLines().format(record))
 
 
+def test_the_line_of_each_step_names_its_sweep_from_the_first_on(made):
+    lake, _ = made
+    steps = [(line["step"], line.get("sweep_id")) for line in LOGGED if "step" in line]
+    assert steps[0][0] == "begin"
+    assert {sweep_id for _, sweep_id in steps} == set(lake.sweep_ids())
+
+
 def test_each_block_of_searches_that_lands_is_one_line_of_the_log(made):
     lake, _ = made
     shards = {path.stem for path in (lake.root / "raw").glob("*/*.parquet")}
-    lines = [record.getMessage() for record in LOGGED if record.getMessage().startswith("Landed ")]
+    lines = [line["message"] for line in LOGGED if line["message"].startswith("Landed ")]
     assert {line.split()[1].rstrip(":") for line in lines} == shards
     ((searches,),) = rows(lake, "SELECT searches FROM mart.sweep")
     assert f" {searches} of {searches} searches so far" in lines[-1]
