@@ -138,6 +138,11 @@ WITH_KEYS = [
     f"s3://AKIA%{'25' * 20}3Ahunter2%{'25' * 20}40bucket/p",
     "//hunter2@host/lake",
     "https://hunter2@host/lake",
+    "/AKIA1:hunter2@bucket/x",
+    "./s3://k:hunter2@b",
+    "/x --secret-access-key hunter2 ",
+    "./lake?sig=hunter2",
+    "/x?api_key=hunter2",
 ]
 
 

@@ -29,7 +29,9 @@ _KEYS = re.compile(
     re.IGNORECASE,
 )
 _KEYS_IN_A_PATH = re.compile(
-    r"(?:secret|token|password|credential|signature|access.?key)[\w.-]*\s*=|(?-i:(?<![A-Z0-9])A[KS]IA[A-Z0-9]{12})",
+    r"(?:secret|token|password|credential|signature|access.?key)[\w.-]*\s*="
+    rf"|--[\w-]*{_NAMES}\s|(?-i:(?<![A-Z0-9])A[KS]IA[A-Z0-9]{{12}})|\?[^/]*="
+    r"|://[^/\s:@]*:[^/@]+@|\A\.{0,2}/[^/\s:@]+:[^/\s@]+@",
     re.IGNORECASE,
 )
 _STATED = re.compile(rf"{_NAMES}[\"']?\s*:", re.IGNORECASE)

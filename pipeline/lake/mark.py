@@ -72,27 +72,16 @@ def rebuilt_folders(names: Iterable[str]) -> list[str]:
     return [match[0] for match in sorted(matches, key=lambda match: int(match["number"]))]
 
 
-def later_mark(mark: Mark, rebuilt: list[str], recorded: Collection[Sum]) -> Mark | None:
-    """Return the mark of a later rebuild that was adopted, given the checksums of lake.json; None: there is none."""
-    order = [TABLES, *rebuilt]
-    later = order[order.index(mark.tables) + 1 :] if mark.tables in order else []
-    return next(iter(_recorded_marks(reversed(later), recorded)), None)
-
-
 def lost(root: Path, rebuilt: list[str], recorded: Collection[Sum], how: str) -> CorruptObject:
     """Return the error of a lake with rebuilt tables whose lake.json, which names the current ones, is of no use.
 
     `recorded` are the file's checksums: a killed rebuild may have left the latest folder, which no lake.json named.
     """
-    known = _recorded_marks((*reversed(rebuilt), TABLES), recorded)
+    possible = [Mark(name, records_all) for name in (*reversed(rebuilt), TABLES) for records_all in (True, False)]
+    known = [mark for mark in possible if sum_of(mark.as_json()) in recorded]
     likely = known[0] if known else Mark(rebuilt[-1], (root / FOLDER).is_dir())
     return CorruptObject(
         f"{root / MARK} {how}; it names the folder of the current tables: {TABLES} or {' or '.join(rebuilt)}.",
         kept="Nothing was read or changed.",
         hint=f"Restore it from a backup. Without one, write: {likely.as_json().decode()}",
     )
-
-
-def _recorded_marks(folders: Iterable[str], recorded: Collection[Sum]) -> list[Mark]:
-    possible = (Mark(name, records_all) for name in folders for records_all in (True, False))
-    return [mark for mark in possible if sum_of(mark.as_json()) in recorded]

@@ -34,7 +34,6 @@ from pipeline.lake.mark import (
     TABLES,
     Mark,
     is_tables_folder,
-    later_mark,
     lost,
     next_folder,
     rebuilt_folders,
@@ -370,8 +369,6 @@ class Lake(Layout):
             if rebuilt:
                 raise lost(self.root, rebuilt, self._recorded.of(place), "is damaged") from None
             raise
-        if later_mark(mark, rebuilt, self._recorded.of(place)) is not None:
-            raise lost(self.root, rebuilt, self._recorded.of(place), "is of before a rebuild")
         self.records_all = mark.records_all
         if not self._is_pinned:
             self.tables_folder = mark.tables
