@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import shutil
@@ -87,8 +88,15 @@ def nightaudit(monkeypatch, capsys) -> Callable[..., subprocess.CompletedProcess
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys, "argv", ["nightaudit", *map(str, arguments)])
         capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
+        log, level = logging.getLogger(), logging.getLogger().level
+        handlers = log.handlers.copy()
+        try:
+            with pytest.raises(SystemExit) as ended:
+                main()
+        finally:
+            # The command's own would write to what is captured here, also after this test.
+            log.handlers[:] = handlers
+            log.setLevel(level)
         return subprocess.CompletedProcess(arguments, ended.value.code or 0, *capsys.readouterr())
 
     return run
