@@ -202,7 +202,7 @@ class Settings(BaseSettings):
     """Folder for this machine's copies of lakes on S3, each as large as its lake. Unset: `nightaudit` in the user's
     cache folder."""
     worker_copy_mb: int = Field(50_000, ge=1)
-    """Most megabytes of a lake on S3 that a worker of a cluster keeps, besides the files of running tasks."""
+    """Maximum megabytes of a lake on S3 that a worker of a cluster keeps, not counting the files of running tasks."""
     lake_claim_seconds: float = Field(180, ge=3, le=86_400)
     """Seconds without a sign of life after which another machine may take over a lake on S3."""
     observation_nights: int = Field(35, ge=0)

@@ -147,3 +147,18 @@ def lake_of_a_night(a_night, tmp_path) -> Lake:
     """A copy of that lake. Its views read the files of the original until it is refreshed or published again."""
     shutil.copytree(a_night.root, tmp_path / "lake")
     return Lake(str(tmp_path / "lake"))
+
+
+@pytest.fixture
+def redis_machine(tmp_path) -> Iterator[object]:
+    """A Redis of its own, which can be restarted."""
+    from redis_server import redis_server
+
+    with redis_server(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def redis(redis_machine) -> str:
+    """The address of a Redis of its own."""
+    return redis_machine.address

@@ -23,16 +23,14 @@ _CLEAR = frozenset({"http", "redis", "tcp"})
 _PLAIN_PATH = re.compile(r"\.{0,2}/(?!/)|~|file:///(?!/)", re.IGNORECASE)
 _BUCKET = re.compile(r"s3://(?P<bucket>[^/]*)(?P<prefix>.*)", re.IGNORECASE | re.DOTALL)
 _NAMES = r"(?:key|secret|token|password|credential|(?<![a-z])(?:sig|pass|pwd|auth|bearer|jwt))[\w.-]*"
-# A value of such a name, such an option, an access key's id, a query, a user with a password: no lake's path has them.
-_KEYS = re.compile(
-    rf"{_NAMES}\s*=|--[\w-]*{_NAMES}\s|(?-i:(?<![A-Z0-9])A[KS]IA[A-Z0-9]{{12}})|\?[^/]*=|[^/\s:@]:[^/@]+@",
-    re.IGNORECASE,
-)
+# Such an option, an access key's id, or a query: no lake's path has them.
+_IN_ANY = rf"--[\w-]*{_NAMES}\s|(?-i:(?<![A-Z0-9])A[KS]IA[A-Z0-9]{{12}})|\?[^/]*="
+# Or a value of such a name, or a user with a password.
+_KEYS = re.compile(rf"{_IN_ANY}|{_NAMES}\s*=|[^/\s:@]:[^/@]+@", re.IGNORECASE)
+# A folder may be named `partition_key=3`, and have colons and at-signs further on.
+_SURE_NAMES = r"(?:secret|token|password|credential|signature|access.?key)[\w.-]*"
 _KEYS_IN_A_PATH = re.compile(
-    r"(?:secret|token|password|credential|signature|access.?key)[\w.-]*\s*="
-    rf"|--[\w-]*{_NAMES}\s|(?-i:(?<![A-Z0-9])A[KS]IA[A-Z0-9]{{12}})|\?[^/]*="
-    r"|://[^/\s:@]*:[^/@]+@|\A\.{0,2}/[^/\s:@]+:[^/\s@]+@",
-    re.IGNORECASE,
+    rf"{_IN_ANY}|{_SURE_NAMES}\s*=|://[^/\s:@]*:[^/@]+@|\A\.{{0,2}}/[^/\s:@]+:[^/\s@]+@", re.IGNORECASE
 )
 _STATED = re.compile(rf"{_NAMES}[\"']?\s*:", re.IGNORECASE)
 # An address that is still encoded then is refused.
@@ -107,11 +105,8 @@ def _has_plain_keys(text: str) -> bool:
     # The scheme may be wrong or missing, and the address quoted or after the name of a setting.
     stripped = text.strip(" \t\r\n\"'<>")
     if _PLAIN_PATH.match(stripped):
-        # A folder may be named `partition_key=3`.
         return _KEYS_IN_A_PATH.search(stripped) is not None
-    if _KEYS.search(stripped):
-        return True
-    if _STATED.search(stripped):
+    if _KEYS.search(stripped) or _STATED.search(stripped):
         return True
     if stated := _BUCKET.match(stripped):
         bucket, prefix = stated["bucket"], stated["prefix"]

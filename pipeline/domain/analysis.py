@@ -21,7 +21,7 @@ class Analysis:
     reference_market: str | None = _compared(
         None,
         "Market that others are compared with. "
-        "Unset, or NULL: the one with the most possible pairs in one currency in the first complete sweep.",
+        "Unset, or NULL: the one that shares its currency with the most offers of other markets, in the first sweep.",
     )
     tolerance_pct: float = _compared(0.5, "Difference in percent up to which two prices count as equal.", ge=0, le=100)
     reference_rate_pct: float = _compared(

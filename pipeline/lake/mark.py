@@ -14,6 +14,7 @@ from pipeline.domain.errors import CorruptObject, LakeTooNew
 from pipeline.lake.checksums import FOLDER, Sum, sum_of
 
 MARK = "lake.json"
+# Its fields, in the order in which they are written.
 FIELDS = ("format", "tables", "checksums")
 TABLES = "tables"
 

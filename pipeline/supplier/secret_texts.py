@@ -22,6 +22,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 # A text may be escaped several times. The longest spelling of a letter is `%255Cu0061`, or a line break in between.
 _MOST_ROUNDS = 4
 _LONGEST_SPELLING = 12
+# Of commas and quotes in a body that is read as JSON, text by text; one with more is read as one text.
 _MOST_SIGNS = 20_000
 # Without one of these, a text means what it says; zeros are in UTF-16.
 _SPELLINGS = (b"\\", b"%", b"&", b"\0")
@@ -62,12 +63,14 @@ class SecretTexts:
     def redact_body(self, body: bytes, content_encoding: str, *, limit_bytes: int, is_error: bool) -> tuple[bytes, str]:
         """Return the body of an answer and its encoding: as they are, or plain text without the secrets that it held.
 
-        JSON is decoded first, so that a secret is found however it is escaped. That takes up to a second per megabyte:
-        of a longer body, only secrets that are written plainly are hidden, and an error is cut where it needs more.
+        JSON is decoded first, so that a secret is found however it is escaped. That takes up to three seconds per
+        megabyte: of a longer body, only secrets that are written plainly are hidden, and an error is cut if it has
+        escapes.
         """
         plain, is_all = _readable(body, content_encoding, limit_bytes)
-        if plain == HIDDEN.encode():
-            hidden: bytes | None = plain
+        hidden: bytes | None
+        if plain is None:
+            hidden = HIDDEN.encode()
         elif len(plain) <= ERROR_BODY_BYTES:
             hidden = self._without(plain)
         elif not is_all or (is_error and any(mark in plain for mark in _SPELLINGS)):
@@ -163,15 +166,18 @@ def _without_entities(text: str) -> str:
     return html.unescape(_NO_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", _LEADING_ZEROS.sub("&#", text)))
 
 
-def _readable(body: bytes, content_encoding: str, limit_bytes: int) -> tuple[bytes, bool]:
-    """Return a body as text, as far as it can be read, whatever its headers say, and whether this is all of it."""
+def _readable(body: bytes, content_encoding: str, limit_bytes: int) -> tuple[bytes | None, bool]:
+    """Return a body as text, as far as it can be read whatever its headers say, and whether this is all of it.
+
+    None: nothing of it can be read.
+    """
     try:
         plain, is_readable = inflate(body, content_encoding, limit_bytes=limit_bytes), True
     except UnreadableBody:
         plain, is_readable = body, False
     if start := inflated_start(plain, ERROR_BODY_BYTES + 1):
         return start, False
-    return (plain, True) if is_readable or _is_text(plain) else (HIDDEN.encode(), False)
+    return (plain, True) if is_readable or _is_text(plain) else (None, False)
 
 
 def _is_text(plain: bytes) -> bool:

@@ -53,7 +53,7 @@ class Normalisers:
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
 
     def submit(self, work: Callable[..., T], *args: object) -> Future[T]:
-        """Give other work on the sweep to a worker; `args` begin with the lake and the sweep."""
+        """Give other work to a worker that sees the lake's folder."""
         return self._pool.submit(work, *args)
 
     async def normalise(self, segment: Segment, unasked: dict[int, Asked]) -> SegmentResult:
@@ -77,17 +77,13 @@ class Normalisers:
             )
 
 
-def _read_for(lake: Lake, sweep_id: str, what: object, *_: object) -> Iterator[str]:
-    """Return the files of the lake that a task reads.
-
-    For a segment these are what it is made from, and what an earlier attempt has made of it.
-    """
+def _read_for(lake: Lake, sweep_id: str, segment: Segment, *_: object) -> Iterator[str]:
+    """Return the files of the lake that normalising a segment reads: also what an earlier attempt has made of it."""
     yield "lake.json"
     yield lake.manifest_path(sweep_id)
-    if isinstance(what, Segment):
-        shards = [name for shard in what.shards for name in (shard.name, second_look(shard.name))]
-        tables = [lake.table_file(table, sweep_id, what.name) for table in SEGMENT_TABLES]
-        yield from filter(lake.exists, [*(lake.shard_path(sweep_id, name) for name in shards), *tables])
+    shards = [name for shard in segment.shards for name in (shard.name, second_look(shard.name))]
+    tables = [lake.table_file(table, sweep_id, segment.name) for table in SEGMENT_TABLES]
+    yield from filter(lake.exists, [*(lake.shard_path(sweep_id, name) for name in shards), *tables])
 
 
 def processes(workers: int) -> ProcessPoolExecutor:

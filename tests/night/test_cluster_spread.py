@@ -12,7 +12,6 @@ import duckdb
 import pytest
 from dask_machines import Machines, await_true, while_one_works
 from night_machine import SPEC, Machine
-from redis_server import redis_server
 
 from pipeline.sandbox.server.launch import SandboxProcess
 
@@ -30,17 +29,6 @@ def supplier():
     """A supplier on its own."""
     with SandboxProcess(seed=3, properties=PROPERTIES) as sandbox:
         yield sandbox
-
-
-@pytest.fixture
-def redis_machine(tmp_path):
-    with redis_server(tmp_path) as server:
-        yield server
-
-
-@pytest.fixture
-def redis(redis_machine):
-    return redis_machine.address
 
 
 def settings_of(supplier, redis) -> dict[str, str]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
-from redis_server import redis_server
 
 from pipeline.supplier.auth import ClientCredentials
 from pipeline.supplier.client import SupplierClient
@@ -230,16 +229,3 @@ def virtual_time():
             loop.close()
 
     return run
-
-
-@pytest.fixture
-def redis_machine(tmp_path):
-    """A Redis of its own, which can be restarted."""
-    with redis_server(tmp_path) as server:
-        yield server
-
-
-@pytest.fixture
-def redis(redis_machine):
-    """The address of a Redis of its own."""
-    return redis_machine.address
