@@ -304,6 +304,16 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _credentials_are_text(self) -> Self:
+        secret = self.client_secret.get_secret_value() if self.client_secret else ""
+        sent = {"CLIENT_ID": self.client_id or "", "CLIENT_SECRET": secret, "SCOPES": self.scopes}
+        for name, text in sent.items():
+            # The environment hands on other bytes as half surrogates.
+            if any("\ud800" <= letter <= "\udfff" for letter in text):
+                raise ValueError(f"{PREFIX}{name} is not text in UTF-8")
+        return self
+
+    @model_validator(mode="after")
     def _only_the_sandbox_has_a_clock(self) -> Self:
         if self.base_url and self.sandbox_clock:
             raise ValueError(

@@ -212,6 +212,14 @@ def test_a_folder_or_bucket_without_keys_is_taken_as_it_is(folder):
     assert read_settings(lake=folder).lake == folder
 
 
+@pytest.mark.parametrize("name", ["client_id", "client_secret", "scopes"])
+def test_a_credential_that_is_no_text_is_refused_and_not_repeated(name):
+    given = {"base_url": "https://supplier.example", "client_id": "a", "client_secret": "b"}
+    with pytest.raises(SettingsError, match=f"NIGHTAUDIT_{name.upper()} is not text in UTF-8") as refused:
+        read_settings(**(given | {name: "\udcffhunter2"}))
+    assert "hunter2" not in str(refused.value)
+
+
 def test_a_password_in_the_address_of_a_cluster_is_refused_and_not_repeated():
     with pytest.raises(SettingsError, match="NIGHTAUDIT_CLUSTER: this is not a scheduler") as caught:
         read_settings(cluster="tls://me:hunter2@scheduler.example:8786")
