@@ -209,6 +209,14 @@ class CallsUsedUp(SweepStopped):
         """Return the error for a cap and a UTC day."""
         return cls(f"The daily cap of {cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {day} UTC.")
 
+    @classmethod
+    def before(cls, searches: int) -> Self:
+        """Return the error for searches that land together."""
+        return cls(
+            "The remaining calls of today (NIGHTAUDIT_DAILY_CALLS) are not enough for the next "
+            f"{searches} searches, which land together."
+        )
+
 
 class GateBlocked(NightauditError):
     """A critical check failed: the last good night stays published."""

@@ -247,6 +247,17 @@ class Lake(Layout):
 
         return Carrier(self.copy, reads)
 
+    def receive(self, sweep_id: str, paths: Iterable[str] | None = None) -> None:
+        """Fetch raw answers of an open sweep that workers have handed over (on S3): some files, or all.
+
+        Raises CorruptObject if what a worker landed is lost or damaged, and LakeError.
+        """
+        if self.copy is None:
+            return
+        for path in self.copy.receive(self.copy.handed.paths(sweep_id) if paths is None else paths):
+            if self._section is not None:
+                self._section.written(path)
+
     # Rebuilt tables ----------------------------------------------------------------------------------------
 
     def with_new_tables(self) -> Lake:

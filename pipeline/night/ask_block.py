@@ -1,4 +1,7 @@
-"""A block of a sweep's searches, sent by a worker of a cluster with its own settings."""
+"""A block of a sweep's searches, sent by a worker of a cluster with its own settings.
+
+Each shard lands where every machine finds it: in the lake's shared folder or, on S3, in the store, with a record there.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -8,6 +11,7 @@ from pipeline.domain.errors import SettingsError
 from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
+from pipeline.lake.s3.hand_over import HandOver
 from pipeline.night.search_body import body_of
 from pipeline.night.supplier import allowance_of, open_client
 from pipeline.plan import SweepPlan
@@ -21,30 +25,35 @@ from pipeline.sweep.outage import samples_of
 _credentials: dict[str, ClientCredentials] = {}
 
 
-def can_spread(settings: Settings, lake: Lake) -> bool:
+def can_spread(settings: Settings) -> bool:
     """Return whether workers of a cluster may send searches: they must share one rate and one daily cap.
 
-    They must also share the lake's folder: answers that landed on the disk of a worker would be lost with it. The
-    bundled sandbox answers the machine that started it, and live metrics count the requests of one process.
+    The bundled sandbox answers the machine that started it, and live metrics count the requests of one process.
     """
     has_one_rate = settings.spread_over is not None and settings.rate_store is not None
-    has_one_folder = lake.copy is None
-    return has_one_rate and has_one_folder and not settings.is_simulated and settings.metrics_port is None
+    return has_one_rate and not settings.is_simulated and settings.metrics_port is None
 
 
 def ask_block(
-    lake: Lake, sweep_id: str, shards: Sequence[Shard], in_flight: int, *, rate: float, unbranded: Mapping[int, int]
+    lake: Lake,
+    sweep_id: str,
+    shards: Sequence[Shard],
+    in_flight: int,
+    *,
+    rate: float,
+    unbranded: Mapping[int, int],
+    handed: HandOver | None = None,
 ) -> Tally:
     """Send the searches of the shards that have not landed, land them, and return how many there were.
 
-    `rate` is that of all workers together, in requests per second.
+    `rate` is that of all workers together, in requests per second. `handed` takes the shards of a lake on S3.
 
     Raises InputError if this worker lacks the supplier's settings, and what `Collector.collect` raises.
     """
     settings = read_settings(requests_per_second=rate)
     if settings.rate_store is None:
         raise SettingsError("A worker has no NIGHTAUDIT_RATE_STORE, so it would send at a rate of its own.")
-    return asyncio.run(_sent(settings, lake, read_manifest(lake, sweep_id), shards, in_flight, unbranded))
+    return asyncio.run(_sent(settings, lake, read_manifest(lake, sweep_id), shards, in_flight, unbranded, handed))
 
 
 async def _sent(
@@ -54,14 +63,22 @@ async def _sent(
     shards: Sequence[Shard],
     in_flight: int,
     unbranded: Mapping[int, int],
+    handed: HandOver | None,
 ) -> Tally:
     async def landed(_: Shard) -> None:
         """The night counts the block as a whole."""
 
-    plan, allowance = _plan(manifest), allowance_of(settings, lake, utc_now)
+    def is_left(shard: Shard) -> bool:
+        path = lake.shard_path(manifest.sweep_id, shard.name)
+        if handed is not None:
+            return not handed.exists(path) and not handed.has_ended(manifest.sweep_id)
+        return not lake.exists(path) and read_ending(lake, manifest.sweep_id) is None
+
+    # The night counts the calls of a lake on S3, as this machine's folder is not the lake.
+    plan, allowance = _plan(manifest), allowance_of(settings, None if handed else lake, utc_now)
     async with open_client(settings, lake, manifest, allowance=allowance, kept=_credentials) as client:
         collector = Collector(
-            lake,
+            handed or lake,
             manifest.sweep_id,
             client.ask,
             body_of(unbranded, manifest.snapshot_date, send_rate_type=manifest.send_rate_type),
@@ -71,12 +88,7 @@ async def _sent(
             samples=samples_of(plan),
         )
         # Looked up as each is opened: this worker may have been cut off for so long that others took its place.
-        await collector.collect(
-            (shard, plan.searches(shard.start, shard.stop))
-            for shard in shards
-            if not lake.exists(lake.shard_path(manifest.sweep_id, shard.name))
-            and read_ending(lake, manifest.sweep_id) is None
-        )
+        await collector.collect((shard, plan.searches(shard.start, shard.stop)) for shard in shards if is_left(shard))
     return collector.tally
 
 

@@ -23,6 +23,7 @@ from pipeline.night.supplier import allowance_of, another_supplier, open_client,
 from pipeline.plan import SweepPlan
 from pipeline.process.limits import refuse_tight_limits
 from pipeline.settings import Settings
+from pipeline.supplier.shared_calls import SharedCalls
 from pipeline.sweep import Asking, SweepOptions, SweepProgress, begin, run
 from pipeline.sweep.load import is_sweep_loaded
 
@@ -100,13 +101,18 @@ async def collect(night: Night) -> SweepProgress:
     async with open_client(
         settings, lake, manifest, now=night.now, allowance=allowance, sandbox=night.sandbox
     ) as client:
-        by_workers = partial(ask_block, rate=settings.rate, unbranded=unbranded) if can_spread(settings, lake) else None
         asking = Asking(
             client.ask,
             body_of(unbranded, manifest.snapshot_date, send_rate_type=manifest.send_rate_type),
             allowance.covers,
-            by_workers,
         )
+        if can_spread(settings):
+            handed = lake.copy.handed if lake.copy is not None else None
+            by_workers = partial(ask_block, rate=settings.rate, unbranded=unbranded, handed=handed)
+            asking = replace(asking, ask_block=by_workers)
+            # In a shared folder, workers count their calls in the lake themselves.
+            if handed is not None and isinstance(allowance, SharedCalls):
+                asking = replace(asking, lake_calls=allowance.own)
         if settings.metrics_port is None:
             return await run(lake, manifest, asking, options, now=night.now, watch=night.watch)
         # A slow import.

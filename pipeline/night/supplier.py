@@ -30,11 +30,11 @@ def supplier_name(settings: Settings) -> str:
     return SANDBOX_NAME if settings.is_simulated else host_and_port(settings.base_url or "")
 
 
-def allowance_of(settings: Settings, lake: Lake, now: Clock) -> SharedCalls | DailyCalls | Unlimited:
-    """Return the allowance of the day's calls: counted in the lake and, if set, in a shared store."""
+def allowance_of(settings: Settings, lake: Lake | None, now: Clock) -> SharedCalls | DailyCalls | Unlimited:
+    """Return the allowance of the day's calls: counted in the lake, if it is given, and in a shared store, if set."""
     if settings.daily_calls is None:
         return Unlimited()
-    own = DailyCalls(lake, settings.daily_calls, now)
+    own = DailyCalls(lake, settings.daily_calls, now) if lake is not None else Unlimited()
     if settings.rate_store is None:
         return own
     count = RedisCount(settings.rate_store.get_secret_value(), supplier_name(settings))

@@ -143,6 +143,9 @@ class Allowance(Protocol):
     def covers(self, calls: int) -> bool:
         """Whether this many calls are left today."""
 
+    def count(self, calls: int) -> None:
+        """Count calls that other machines have sent."""
+
 
 class Unlimited:
     """No cap on the calls of a day."""
@@ -153,3 +156,6 @@ class Unlimited:
     def covers(self, calls: int) -> bool:  # noqa: ARG002 - part of the protocol
         """Whether this many calls are left: always."""
         return True
+
+    def count(self, calls: int) -> None:
+        """Count nothing."""

@@ -50,7 +50,8 @@ class SharedCalls:
     def __init__(self, cap: int, count: Count, own: Allowance, *, now: Callable[[], float] = time.monotonic) -> None:
         self._cap = cap
         self._count = count
-        self._own = own
+        self.own = own
+        """The calls that this lake counts."""
         self._lease_size = max(1, cap // _LEASES_PER_DAY)
         self._left = 0
         self._ends_at = 0.0
@@ -60,18 +61,22 @@ class SharedCalls:
         """Count one call. Raises CallsUsedUp when the day's calls are used up, RateStoreAway without the store."""
         if not self._holds(1):
             raise CallsUsedUp.of_day(self._cap, f"{datetime.now(UTC):%Y-%m-%d}")
-        self._own.take()
+        self.own.take()
         self._left -= 1
 
     def covers(self, calls: int) -> bool:
         """Whether this many calls are left today; leases them for this process."""
         try:
-            return self._own.covers(calls) and self._holds(calls)
+            return self.own.covers(calls) and self._holds(calls)
         except RateStoreAway as away:
             if away.again_after_seconds is None:
                 raise
             # Nothing is sent before the store answers again, and then `take` decides.
             return True
+
+    def count(self, calls: int) -> None:
+        """Count calls that other machines have sent: they have leased them."""
+        self.own.count(calls)
 
     def _holds(self, calls: int) -> bool:
         if self._now() >= self._ends_at:

@@ -17,12 +17,11 @@ from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
 from pipeline.domain.errors import CallsUsedUp
 from pipeline.domain.search import NODES_PER_SEARCH, Operation, Search
 from pipeline.domain.shards import Shard
-from pipeline.lake import Lake
 from pipeline.lake.raw import RawRecord, second_look
 from pipeline.process.failures import one_failure
 from pipeline.supplier.answer import Answer, Ask
 from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
-from pipeline.sweep.open_shards import OpenShard, OpenShards
+from pipeline.sweep.open_shards import Landing, OpenShard, OpenShards
 from pipeline.sweep.outage import Failures, Probes
 
 logger = logging.getLogger(__name__)
@@ -59,7 +58,7 @@ class Collector:
 
     def __init__(
         self,
-        lake: Lake,
+        landing: Landing,
         sweep_id: str,
         ask: Ask,
         request_of: Callable[[Search], bytes],
@@ -81,7 +80,7 @@ class Collector:
         self._probing = asyncio.Lock()
         self._reported: set[int] = set()
         self._covers = covers
-        self._shards = OpenShards(lake, sweep_id, in_flight, on_landed)
+        self._shards = OpenShards(landing, sweep_id, in_flight, on_landed)
         self._next = asyncio.Lock()
 
     def stop(self) -> int:
@@ -125,10 +124,7 @@ class Collector:
         while not self._stopping and not self.affords(searches):
             if not self._shards.is_any_open:
                 await self._land_what_is_held()
-                raise CallsUsedUp(
-                    "The remaining calls of today (NIGHTAUDIT_DAILY_CALLS) are not enough for the next "
-                    f"{searches} searches, which land together."
-                )
+                raise CallsUsedUp.before(searches)
             await self._shards.wait_for_one_to_leave()
 
     async def _work(self, searches: AsyncIterator[tuple[OpenShard, Search]]) -> None:

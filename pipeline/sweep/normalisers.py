@@ -3,7 +3,7 @@
 import asyncio
 import multiprocessing
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import forkserver
@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.servers import Cluster
-from pipeline.domain.shards import Segment
+from pipeline.domain.shards import Segment, Shard
 from pipeline.domain.tables import SEGMENT_TABLES
 from pipeline.lake import Lake
 from pipeline.lake.raw import second_look
@@ -53,7 +53,7 @@ class Normalisers:
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
 
     def submit(self, work: Callable[..., T], *args: object) -> Future[T]:
-        """Give other work to a worker that sees the lake's folder."""
+        """Give other work of the sweep to a worker: see `_read_for`."""
         return self._pool.submit(work, *args)
 
     async def normalise(self, segment: Segment, unasked: dict[int, Asked]) -> SegmentResult:
@@ -77,10 +77,15 @@ class Normalisers:
             )
 
 
-def _read_for(lake: Lake, sweep_id: str, segment: Segment, *_: object) -> Iterator[str]:
-    """Return the files of the lake that normalising a segment reads: also what an earlier attempt has made of it."""
+def _read_for(lake: Lake, sweep_id: str, segment: Segment | Sequence[Shard], *_: object) -> Iterator[str]:
+    """Return the files of the lake that normalising a segment reads: also what an earlier attempt has made of it.
+
+    Sending the searches of a block of shards reads the manifest only.
+    """
     yield "lake.json"
     yield lake.manifest_path(sweep_id)
+    if not isinstance(segment, Segment):
+        return
     shards = [name for shard in segment.shards for name in (shard.name, second_look(shard.name))]
     tables = [lake.table_file(table, sweep_id, segment.name) for table in SEGMENT_TABLES]
     yield from filter(lake.exists, [*(lake.shard_path(sweep_id, name) for name in shards), *tables])

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
@@ -15,6 +16,13 @@ from pipeline.lake.raw import RawRecord, encode_shard
 
 # In addition to those that the requests in flight keep open. A slow search keeps its shard open while others continue.
 EXTRA_OPEN_SHARDS = 2
+
+
+class Landing(Protocol):
+    """Where shards land: a lake, or the store on the way to one."""
+
+    def put_new(self, path: str, data: bytes) -> bool:
+        """Write a file of the lake that must not exist yet. False: it existed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -30,9 +38,9 @@ class OpenShards:
     """Opens and lands the shards of one sweep."""
 
     def __init__(
-        self, lake: Lake, sweep_id: str, in_flight: int, on_landed: Callable[[Shard], Awaitable[None]]
+        self, landing: Landing, sweep_id: str, in_flight: int, on_landed: Callable[[Shard], Awaitable[None]]
     ) -> None:
-        self._lake = lake
+        self._landing = landing
         self._sweep_id = sweep_id
         self._on_landed = on_landed
         self._room = asyncio.Semaphore(in_flight // 16 + EXTRA_OPEN_SHARDS)
@@ -113,7 +121,7 @@ class OpenShards:
         opened.records.clear()
 
     def _put(self, name: str, records: Sequence[RawRecord]) -> None:
-        self._lake.put_new(self._lake.shard_path(self._sweep_id, name), encode_shard(records))
+        self._landing.put_new(Lake.shard_path(self._sweep_id, name), encode_shard(records))
 
 
 async def _to_its_end(work: Coroutine[object, object, None]) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
@@ -17,6 +17,7 @@ from pipeline.normalise.segment import SegmentResult
 from pipeline.normalise.segment import unanswered as left_open_by
 from pipeline.plan import SweepPlan
 from pipeline.supplier.answer import Answer, Ask
+from pipeline.supplier.pacer import Allowance, Unlimited
 from pipeline.sweep.begin import plan_of
 from pipeline.sweep.collect import Collector, Covers
 from pipeline.sweep.doubts import worth_asking
@@ -48,6 +49,8 @@ class Asking:
     covers: Covers = lambda _: True
     ask_block: AskBlock | None = None
     """How a worker of the cluster sends searches; None: only this machine does."""
+    lake_calls: Allowance = field(default_factory=Unlimited)
+    """The day's calls that the lake counts, if workers cannot count theirs there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,11 @@ async def run(
     A first SIGINT or SIGTERM lets open shards and segments finish and then raises SweepStopped; a second one discards
     them. Raises what `Collector.collect` raises. Whatever happens, `run` can be called again.
     """
-    progress, sweep_id = progress_of(lake, manifest), manifest.sweep_id
+    sweep_id = manifest.sweep_id
+    if read_ending(lake, sweep_id) is None:
+        # What workers landed before an earlier run stopped.
+        await asyncio.to_thread(lake.receive, sweep_id)
+    progress = progress_of(lake, manifest)
     with stopping_on_signals() as stopping:
         try:
             async with watched(progress, watch):
@@ -114,6 +121,7 @@ async def run(
                                 collector,
                                 in_flight=options.in_flight,
                                 on_landed=under_way.on_landed,
+                                lake_calls=asking.lake_calls,
                             )
                             stopping.tell(spread.stop)
                             await spread.collect(missing)
@@ -121,7 +129,7 @@ async def run(
                             await under_way.wait()
                         await under_way.raise_failures()
                         stopping.raise_if_asked()
-                        write_ending(lake, sweep_id, Ending(now(), is_complete=True))
+                        await asyncio.to_thread(_end, lake, sweep_id, Ending(now(), is_complete=True))
                     progress.step = "normalising"
                     await under_way.finish(None if under_way.is_all_landed else plan_of(manifest))
                 progress.step = "loading"
@@ -144,7 +152,15 @@ async def run(
 
 def close(lake: Lake, manifest: Manifest, now: datetime) -> None:
     """End a sweep early: cells that have not landed become `not_swept`. `run` then normalises and loads the rest."""
-    write_ending(lake, manifest.sweep_id, Ending(now, is_complete=False))
+    _end(lake, manifest.sweep_id, Ending(now, is_complete=False))
+
+
+def _end(lake: Lake, sweep_id: str, ending: Ending) -> None:
+    if lake.copy is not None:
+        # A worker may have been cut off for long. What it hands over from now on is not fetched.
+        lake.copy.handed.end(sweep_id)
+        lake.receive(sweep_id)
+    write_ending(lake, sweep_id, ending)
 
 
 async def _look_again(

@@ -8,10 +8,11 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
-from pipeline.domain.errors import InputError, NightauditError
+from pipeline.domain.errors import CallsUsedUp, InputError, LakeError, NightauditError
 from pipeline.domain.search import Search
 from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
+from pipeline.supplier.pacer import Allowance
 from pipeline.sweep.collect import Collector, Tally
 from pipeline.sweep.normalisers import Normalisers
 
@@ -42,6 +43,7 @@ class SpreadCollector:
         *,
         in_flight: int,
         on_landed: Callable[[Shard], Awaitable[None]],
+        lake_calls: Allowance,
     ) -> None:
         self._lake = lake
         self._sweep_id = sweep_id
@@ -51,13 +53,18 @@ class SpreadCollector:
         # All workers together have as many searches in flight as one machine alone.
         self._in_flight = -(-in_flight // workers.size)
         self._on_landed = on_landed
+        self._lake_calls = lake_calls
         self._running: dict[asyncio.Future[Tally], Sequence[Shard]] = {}
         self._stopping = False
 
     def stop(self) -> int:
         """Give out no further block; return the searches of those that workers have."""
         self._stopping = True
-        return self._own.stop() + sum(shard.stop - shard.start for block in self._running.values() for shard in block)
+        return self._own.stop() + self._given_out
+
+    @property
+    def _given_out(self) -> int:
+        return sum(map(_searches, self._running.values()))
 
     async def collect(self, missing: Missing) -> None:
         """Send all searches of the missing shards and land them. Raises what `Collector.collect` raises.
@@ -72,11 +79,15 @@ class SpreadCollector:
 
     async def _give_out(self, blocks: Iterator[Sequence[Shard]]) -> InputError | None:
         """Let workers send blocks, and return why one of them cannot; raises the first failure."""
-        refused, failure = None, None
+        refused: InputError | None = None
+        failure: NightauditError | None = None
         while True:
             is_open = not self._stopping and refused is None and failure is None
             # One more than there are workers, so that none waits for its next block.
             for block in islice(blocks, max(0, self._workers.size + 1 - len(self._running)) if is_open else 0):
+                if not self._lake_calls.covers(self._given_out + _searches(block)):
+                    failure = CallsUsedUp.before(_searches(block))
+                    break
                 task = self._workers.submit(self._ask_block, self._lake, self._sweep_id, block, self._in_flight)
                 self._running[asyncio.wrap_future(task)] = block
             if not self._running:
@@ -85,9 +96,7 @@ class SpreadCollector:
             for each in ended:
                 block = self._running.pop(each)
                 try:
-                    self._own.tally.add(each.result())
-                    for shard in block:
-                        await self._on_landed(shard)
+                    await self._when_ended(block, each)
                 except InputError as error:
                     refused = refused or error
                 except NightauditError as error:
@@ -95,6 +104,36 @@ class SpreadCollector:
         if failure is not None:
             raise failure
         return refused
+
+    async def _when_ended(self, block: Sequence[Shard], ended: asyncio.Future[Tally]) -> None:
+        """Take in what a block has landed. Raises the failure of the block."""
+        failure = ended.exception()
+        await asyncio.to_thread(self._lake.receive, self._sweep_id, [self._path(shard) for shard in block])
+        if failure is not None:
+            # How many calls it took is not known; at least those of what has landed.
+            self._lake_calls.count(_searches([shard for shard in block if self._has_landed(shard)]))
+            raise failure
+        tally = ended.result()
+        self._own.tally.add(tally)
+        self._lake_calls.count(tally.requests)
+        for shard in block:
+            if not self._has_landed(shard):
+                raise LakeError(
+                    f"A worker has sent the searches of {shard.name}, but they are not in the lake.",
+                    kept="All answers that have landed are kept.",
+                    hint="Check that all workers use this lake, then run the same command again.",
+                )
+            await self._on_landed(shard)
+
+    def _path(self, shard: Shard) -> str:
+        return self._lake.shard_path(self._sweep_id, shard.name)
+
+    def _has_landed(self, shard: Shard) -> bool:
+        return self._lake.exists(self._path(shard))
+
+
+def _searches(block: Sequence[Shard]) -> int:
+    return sum(shard.stop - shard.start for shard in block)
 
 
 def _blocks(shards: Sequence[Shard], workers: int) -> Iterator[Sequence[Shard]]:

@@ -9,9 +9,12 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from copy import copy
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import obstore
 import pytest
@@ -23,14 +26,17 @@ from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull,
 from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded
 from pipeline.lake.files import note_touched
+from pipeline.lake.raw import Ending, write_ending
 from pipeline.lake.s3 import commit_log, object_store, parcels
 from pipeline.lake.s3.commit_log import Act, Claim, CommitLog, Entry, Listing
 from pipeline.lake.s3.copy import Copy
 from pipeline.lake.s3.copy_files import fetch_file, is_sums
+from pipeline.lake.s3.hand_over import HandOver
 from pipeline.lake.s3.object_store import Store
 from pipeline.lake.s3.parcels import Parcel
 from pipeline.night.verify import verify
 from pipeline.process.carrier import Brought
+from pipeline.sweep import close
 
 SERVERS = ["moto", *(pytest.param(name, marks=pytest.mark.cluster) for name in ("ceph", "seaweedfs"))]
 
@@ -354,6 +360,95 @@ def test_objects_that_no_file_has_any_more_are_removed_after_a_grace(machine, ad
         # Some stores' clocks tell seconds alone.
         until(lambda: lake.drop_unused(0) or set(Store(address).list_after("objects")) < before)
     assert machine("b").get("lists/one") == b"second"
+
+
+SWEEP = "20261001T020000Z"
+SHARD = Lake.shard_path(SWEEP, "multi-GB-000000")
+
+
+def begun(lake: Lake) -> None:
+    lake.put_new(lake.manifest_path(SWEEP), b"{}")
+
+
+def test_of_two_workers_that_hand_over_one_shard_the_store_takes_the_first(machine, address):
+    lake, another = machine("a"), Lake.shard_path(SWEEP, "multi-GB-000001")
+    first, second = HandOver(address), copy(HandOver(address))
+    assert not second.exists(SHARD)
+    assert first.put_new(SHARD, b"first")
+    assert second.exists(SHARD)
+    assert not second.put_new(SHARD, b"second")
+    with lake.writing("a sweep"):
+        begun(lake)
+        lake.put_new(another, b"sent from here")
+        first.put_new(another, b"sent by a worker as well")
+        lake.receive(SWEEP)
+    # It is in the log like all that the machine has landed itself, with its checksum.
+    other = machine("b")
+    assert (other.get(SHARD), other.get(another)) == (b"first", b"sent from here")
+    assert other.names(other.raw_folder(SWEEP), ".parquet") == {"multi-GB-000000", "multi-GB-000001"}
+    assert Recorded(other.root).names(other.local(SHARD).parent) >= {"multi-GB-000000.parquet"}
+
+
+def test_what_was_handed_over_while_a_machine_died_is_fetched_by_the_next_one(machine, address):
+    killed_in_a_section(machine("a"), Lake.manifest_path(SWEEP))
+    HandOver(address).put_new(SHARD, b"landed")
+    lake = machine("a")
+    with lake.writing("a resumed sweep"):
+        lake.receive(SWEEP, [SHARD, Lake.shard_path(SWEEP, "multi-GB-000007")])
+        assert lake.get(SHARD) == b"landed"
+
+
+def test_workers_begin_no_shard_of_a_sweep_that_has_ended(machine, address):
+    lake, handed = machine("a"), HandOver(address)
+    manifest = Mock(sweep_id=SWEEP)
+    with lake.writing("a sweep"):
+        begun(lake)
+        handed.put_new(SHARD, b"landed before")
+        assert not handed.has_ended(SWEEP)
+        close(lake, manifest, datetime(2026, 10, 1, tzinfo=UTC))
+    assert handed.has_ended(SWEEP)
+    assert handed.paths(SWEEP) == [SHARD]
+    # What landed before the end is part of the sweep.
+    assert lake.get(SHARD) == b"landed before"
+
+
+def test_a_handed_over_answer_stays_until_the_lake_has_it_or_its_sweep_has_ended(machine, address):
+    lake, handed, store = machine("a"), HandOver(address), Store(address)
+    late = Lake.shard_path(SWEEP, "multi-GB-000001")
+    with lake.writing("lake maintenance"):
+        begun(lake)
+        handed.put_new(SHARD, b"landed")
+        time.sleep(1.1)
+        lake.drop_unused(0)
+        lake.receive(SWEEP)
+        assert lake.get(SHARD) == b"landed"
+        lake.drop_unused(1)
+        assert handed.exists(SHARD)
+        # Some stores' clocks tell seconds alone.
+        until(lambda: lake.drop_unused(0) or not handed.exists(SHARD))
+        write_ending(lake, SWEEP, Ending(datetime(2026, 10, 1, tzinfo=UTC), is_complete=True))
+        handed.put_new(late, b"of a worker that was cut off")
+        until(lambda: lake.drop_unused(0) or not handed.exists(late))
+    assert set(store.list_after("objects")) == {name for name, _ in lake.copy.listing.files.values()}
+    assert machine("b").get(SHARD) == b"landed"
+
+
+def test_a_handed_over_answer_that_is_lost_is_named_and_can_be_requested_again(machine, address):
+    lake, handed, store = machine("a"), HandOver(address), Store(address)
+    with lake.writing("a sweep"):
+        begun(lake)
+        handed.put_new(SHARD, b"landed")
+        name, _ = handed.object_of(SHARD)
+        store.delete([f"objects/{name}"])
+        with pytest.raises(CorruptObject, match="is missing") as lost:
+            lake.receive(SWEEP)
+        assert f"delete {address}/landed/{SHARD}" in lost.value.hint
+        store.delete([f"landed/{SHARD}"])
+        lake.receive(SWEEP)
+        assert not lake.exists(SHARD)
+        store.put_new(f"landed/{SHARD}", b"not a record")
+        with pytest.raises(CorruptObject, match="cannot be read"):
+            lake.receive(SWEEP)
 
 
 def test_an_entry_whose_answer_was_lost_is_known_as_our_own(address):

@@ -8,9 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pipeline.domain.errors import SettingsError, SupplierError
+from pipeline.domain.errors import CallsUsedUp, LakeError, NightauditError, SettingsError, SupplierError
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition, Shard
+from pipeline.lake import Lake
+from pipeline.supplier.pacer import Unlimited
 from pipeline.sweep.collect import Tally
 from pipeline.sweep.spread_collector import SpreadCollector
 
@@ -47,9 +49,43 @@ def shards(many: int) -> list[Shard]:
     return [Shard(part, number, number * SEARCHES, (number + 1) * SEARCHES) for number in range(many)]
 
 
-def collected(ask_block, many=40, stop=None):
-    """Collect `count` shards; return what this machine sent, which shards were reported as landed, and the error."""
-    own, landed = Own(), []
+class Shelf:
+    """A lake in which a shard has landed once a worker has handed it over and it was fetched."""
+
+    shard_path = staticmethod(Lake.shard_path)
+
+    def __init__(self):
+        self.handed, self.fetched = set(), set()
+
+    def receive(self, _sweep_id, paths):
+        self.fetched |= self.handed & set(paths)
+
+    def exists(self, path):
+        return path in self.fetched
+
+
+class Calls:
+    """The calls of a day that the lake counts."""
+
+    def __init__(self, cap):
+        self.cap, self.counted = cap, 0
+
+    def covers(self, calls):
+        return self.counted + calls <= self.cap
+
+    def count(self, calls):
+        self.counted += calls
+
+
+def collected(ask_block, many=40, stop=None, calls=None, hands_over=True):
+    """Collect `many` shards; return what this machine sent, which shards were reported as landed, and the error."""
+    own, landed, shelf = Own(), [], Shelf()
+
+    def asked(lake, sweep_id, block, in_flight):
+        tally = ask_block(lake, sweep_id, block, in_flight)
+        if hands_over:
+            shelf.handed |= {Lake.shard_path(sweep_id, shard.name) for shard in block}
+        return tally
 
     async def on_landed(shard):
         landed.append(shard)
@@ -59,10 +95,12 @@ def collected(ask_block, many=40, stop=None):
     def missing():
         return ((shard, ()) for shard in shards(many) if shard not in landed)
 
-    spread = SpreadCollector(None, "sweep", ask_block, Workers(), own, in_flight=16, on_landed=on_landed)
+    spread = SpreadCollector(
+        shelf, "sweep", asked, Workers(), own, in_flight=16, on_landed=on_landed, lake_calls=calls or Unlimited()
+    )
     try:
         asyncio.run(spread.collect(missing))
-    except SupplierError as error:
+    except NightauditError as error:
         return own, landed, error
     return own, landed, None
 
@@ -120,3 +158,34 @@ def test_a_stop_lets_workers_finish_their_blocks(at):
     own, landed, _ = collected(lambda *_: Tally(), many=400, stop=at)
     assert at <= len(landed) < 400
     assert own.sent == []
+
+
+def test_a_block_whose_shards_are_not_in_the_lake_has_not_landed():
+    """Otherwise its cells would count as never sent, without a word."""
+    own, landed, error = collected(lambda *_: Tally(), hands_over=False)
+    assert isinstance(error, LakeError)
+    assert "they are not in the lake" in error.message
+    assert (own.sent, landed) == ([], [])
+
+
+def test_no_block_is_given_out_that_the_calls_of_the_lake_do_not_cover():
+    calls = Calls(cap=10 * SEARCHES)
+
+    def ask_block(_lake, _sweep_id, block, _in_flight):
+        return Tally(requests=len(block) * SEARCHES)
+
+    own, landed, error = collected(ask_block, many=40, calls=calls)
+    assert isinstance(error, CallsUsedUp)
+    assert own.sent == []
+    assert 0 < calls.counted == len(landed) * SEARCHES <= calls.cap
+
+
+def test_the_calls_of_a_block_that_failed_are_counted_for_what_it_landed():
+    calls = Calls(cap=1000 * SEARCHES)
+
+    def ask_block(_lake, _sweep_id, _block, _in_flight):
+        raise SupplierError("The supplier is down.")
+
+    _, landed, error = collected(ask_block, calls=calls)
+    assert error.message == "The supplier is down."
+    assert (calls.counted, landed) == (0, [])

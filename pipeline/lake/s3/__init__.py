@@ -6,6 +6,7 @@ copy          this machine's folder: what it is of the store, and commits from i
 copy_files    the files of that folder, and their last known state
 catch_up      how the folder becomes what the store says
 claim         a section of writing: its claim, signs of life and commits
+hand_over     answers that workers of a cluster have landed, as objects
 parcels       the files of tasks on other machines, exchanged as objects
 in_use        which files of a worker's folder running tasks read
 """

@@ -66,7 +66,8 @@ class Section:
     def drop_unused(self, grace_hours: float) -> None:
         """Commit all changes, and remove unused objects that are older than that."""
         self.commit()
-        count = self._copy.log.remove_unused(self._copy.listing, grace_hours)
+        needed = self._copy.handed.remove_unneeded(self._copy.listing.files, grace_hours)
+        count = self._copy.log.remove_unused(self._copy.listing, grace_hours, needed)
         logger.info("Removed %d unused objects from %s.", count, self._copy.address)
 
     def stop(self) -> None:

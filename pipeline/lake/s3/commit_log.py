@@ -6,7 +6,7 @@ and say who wrote what, and when.
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -123,14 +123,14 @@ class CommitLog:
         """Return how long nothing has been written, by the store's clock."""
         return (self._store.now() - self._store.time_of(f"log/{_name(listing.version)}")).total_seconds()
 
-    def remove_unused(self, listing: Listing, grace_hours: float) -> int:
-        """Delete unused objects and older snapshots; return the number of objects. Only for a writer."""
-        used, now = {name for name, _ in listing.files.values()}, self._store.now()
-        unused = [
-            f"objects/{name}"
-            for name, at in self._store.list_after("objects").items()
-            if name not in used and (now - at).total_seconds() >= grace_hours * 3600
-        ]
+    def remove_unused(self, listing: Listing, grace_hours: float, also_used: Set[str] = frozenset()) -> int:
+        """Delete unused objects and older snapshots; return the number of objects. Only for a writer.
+
+        Objects that workers have handed over are `also_used`.
+        """
+        used = {name for name, _ in listing.files.values()} | also_used
+        old = self._store.older_than(self._store.list_after("objects"), grace_hours)
+        unused = [f"objects/{name}" for name in old if name not in used]
         self._store.delete(unused)
         self._store.delete([f"snapshots/{name}" for name in list(self._store.list_after("snapshots"))[:-2]])
         return len(unused)

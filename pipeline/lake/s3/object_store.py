@@ -3,6 +3,7 @@
 <prefix>/objects/<sha256>             the bytes of a file of the lake
 <prefix>/log/<version>.json           the lake's commits and claims: see `commit_log`
 <prefix>/snapshots/<version>.json     all files of the lake as of a version
+<prefix>/landed/raw/<sweep>/          answers that workers of a cluster have landed: see `hand_over`
 <prefix>/clock/                       objects of a moment, by which the store's own clock is read
 """
 
@@ -12,7 +13,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -88,21 +89,30 @@ class Store:
     def keep(self, place: Path, cut: int | None = None) -> tuple[str, int]:
         """Create the object of a file, or of its first `cut` bytes; return its name and size."""
         if cut is not None or place.stat().st_size <= PART_BYTES:
-            data = place.read_bytes()[:cut]
-            name = hashlib.sha256(data).hexdigest()
-            self.put_new(_key(name), data)
-            return name, len(data)
+            return self.keep_bytes(place.read_bytes()[:cut])
         with place.open("rb") as file:
             name = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()
-        if not self._is_there(_key(name)):
+        self._put_parts(name, place)
+        return name, size
+
+    def keep_bytes(self, data: bytes) -> tuple[str, int]:
+        """Create the object of some bytes; return its name and size."""
+        name = hashlib.sha256(data).hexdigest()
+        if len(data) <= PART_BYTES:
+            self.put_new(_key(name), data)
+        else:
+            self._put_parts(name, data)
+        return name, len(data)
+
+    def _put_parts(self, name: str, content: Path | bytes) -> None:
+        if not self.exists(_key(name)):
             # An upload in parts cannot be create-only, but it would replace the same bytes.
             self._patiently(
                 lambda: obstore.put(
-                    self._store, _key(name), place, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=4
+                    self._store, _key(name), content, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=4
                 )
             )
-        return name, size
 
     def get(self, key: str) -> bytes:
         """Read an object. Raises FileNotFoundError."""
@@ -130,12 +140,21 @@ class Store:
 
     def list_after(self, folder: str, after: str = "") -> dict[str, datetime]:
         """Return the names in a folder that follow `after`, in order, each with its time by the store's clock."""
+        found = self._listed(folder, f"{folder}/{after}" if after else None)
+        return {key.rpartition("/")[2]: at for key, at in found.items()}
 
-        def listed() -> dict[str, datetime]:
-            found = obstore.list(self._store, folder, offset=f"{folder}/{after}" if after else None).collect()
-            return {it["path"].rpartition("/")[2]: it["last_modified"] for it in found}
+    def keys(self, folder: str) -> dict[str, datetime]:
+        """Return the keys in a folder and in those inside it, in order, each with its time by the store's clock."""
+        return self._listed(folder, None)
 
-        return dict(sorted(self._patiently(listed).items()))
+    def _listed(self, folder: str, offset: str | None) -> dict[str, datetime]:
+        found = self._patiently(lambda: obstore.list(self._store, folder, offset=offset).collect())
+        return {it["path"]: it["last_modified"] for it in sorted(found, key=lambda each: each["path"])}
+
+    def older_than(self, found: Mapping[str, datetime], hours: float) -> list[str]:
+        """Return which of some listed names are older, by the store's clock."""
+        now = self.now()
+        return [name for name, at in found.items() if (now - at).total_seconds() >= hours * 3600]
 
     def time_of(self, key: str) -> datetime:
         """Return when an object was created, by the store's clock. Raises FileNotFoundError."""
@@ -156,7 +175,8 @@ class Store:
             with suppress(FileNotFoundError):
                 self._patiently(lambda: obstore.delete(self._store, keys))
 
-    def _is_there(self, key: str) -> bool:
+    def exists(self, key: str) -> bool:
+        """Whether there is an object."""
         try:
             self.time_of(key)
         except FileNotFoundError:
