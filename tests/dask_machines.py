@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import time
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 
 class Machines:
@@ -51,6 +54,16 @@ class Machines:
             process.kill()
             process.wait()
         self._log.close()
+
+
+def with_disk_of_its_own(folder: Path, own: Path) -> list[str]:
+    """Return the command that runs another where `folder` is a folder of another disk, as on another machine."""
+    alone = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
+    own.mkdir()
+    command = [*alone, "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', str(own), str(folder)]
+    if shutil.which("unshare") is None or subprocess.run([*command, "true"], capture_output=True).returncode:
+        pytest.skip("this machine gives no process a view of its own of the disk (unshare --mount)")
+    return command
 
 
 def await_true(holds, seconds: float = 120) -> None:

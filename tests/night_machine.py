@@ -81,6 +81,27 @@ def contents(file: Path) -> dict[str, list[tuple]]:
         return {name: session.execute(f"FROM {name} ORDER BY ALL").fetchall() for (name,) in names}
 
 
+# Columns that say when and by which request something was seen, beside those of a point in time.
+_WHEN = {"latency_ms", "hours_to_check_in", "list_to_detail_seconds", "raw_address", "examples", "match_key"}
+
+
+def contents_but_when(file: Path) -> dict[str, list[tuple]]:
+    """Every row of every public relation without what no two sweeps share: ids of sweeps, and points in time."""
+    with open_published(file) as session:
+        columns = session.execute(
+            "SELECT table_schema || '.' || table_name, column_name FROM information_schema.columns "
+            "WHERE table_catalog = 'nightaudit' AND table_schema IN ('mart', 'report', 'lake', 'ref') "
+            "AND data_type NOT LIKE 'TIMESTAMP%' AND NOT ends_with(column_name, 'sweep_id') ORDER BY ordinal_position"
+        ).fetchall()
+        found = {name: session.table(name) for name, _ in columns}
+        return {
+            name: relation.select(*(column for of, column in columns if of == name and column not in _WHEN))
+            .order("ALL")
+            .fetchall()
+            for name, relation in found.items()
+        }
+
+
 def assert_same(found: dict[str, list[tuple]], expected: dict[str, list[tuple]]) -> None:
     assert found.keys() == expected.keys()
     for name, rows in expected.items():

@@ -41,16 +41,18 @@ def ask_block(
     in_flight: int,
     *,
     rate: float,
+    daily_calls: int | None,
     unbranded: Mapping[int, int],
-    handed: HandOver | None = None,
+    handed: HandOver | None,
 ) -> Tally:
     """Send the searches of the shards that have not landed, land them, and return how many there were.
 
-    `rate` is that of all workers together, in requests per second. `handed` takes the shards of a lake on S3.
+    `rate`, in requests per second, and `daily_calls` are those of all workers together. `handed` takes the shards of a
+    lake on S3.
 
     Raises InputError if this worker lacks the supplier's settings, and what `Collector.collect` raises.
     """
-    settings = read_settings(requests_per_second=rate)
+    settings = read_settings(requests_per_second=rate, daily_calls=daily_calls)
     if settings.rate_store is None:
         raise SettingsError("A worker has no NIGHTAUDIT_RATE_STORE, so it would send at a rate of its own.")
     return asyncio.run(_sent(settings, lake, read_manifest(lake, sweep_id), shards, in_flight, unbranded, handed))

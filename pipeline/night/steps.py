@@ -108,7 +108,9 @@ async def collect(night: Night) -> SweepProgress:
         )
         if can_spread(settings):
             handed = lake.copy.handed if lake.copy is not None else None
-            by_workers = partial(ask_block, rate=settings.rate, unbranded=unbranded, handed=handed)
+            by_workers = partial(
+                ask_block, rate=settings.rate, daily_calls=settings.daily_calls, unbranded=unbranded, handed=handed
+            )
             asking = replace(asking, ask_block=by_workers)
             # In a shared folder, workers count their calls in the lake themselves.
             if handed is not None and isinstance(allowance, SharedCalls):

@@ -10,18 +10,19 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from dask_machines import Machines, await_true, while_one_works
-from night_machine import SPEC, Machine
+from dask_machines import Machines, await_true, while_one_works, with_disk_of_its_own
+from night_machine import ADDRESS, SPEC, Machine, assert_same, contents_but_when
+from s3_server import s3_server
 
+from pipeline.lake.s3.object_store import Store
 from pipeline.sandbox.server.launch import SandboxProcess
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 PROPERTIES, DAYS, RATE = 30, 9, 60
 _SECONDS_CUT_OFF = 60.0
-# Everything but when it was asked, which no two sweeps share.
-OFFERS = "SELECT * EXCLUDE (sweep_id, searched_at) FROM lake.offer ORDER BY ALL"
-CELLS = "SELECT property_id, market, check_in, operation, status FROM mart.cell_latest ORDER BY ALL"
+PUBLISHED = "published/nightaudit.duckdb"
+UNFINISHED = "SELECT count(*) FILTER (WHERE status IN ('failed', 'not_swept')) FROM mart.cell_latest"
 
 
 @pytest.fixture
@@ -31,7 +32,8 @@ def supplier():
         yield sandbox
 
 
-def settings_of(supplier, redis) -> dict[str, str]:
+@pytest.fixture
+def given(supplier, redis) -> dict[str, str]:
     return {
         "NIGHTAUDIT_BASE_URL": supplier.base_url,
         "NIGHTAUDIT_CLIENT_ID": supplier.client_id,
@@ -41,25 +43,55 @@ def settings_of(supplier, redis) -> dict[str, str]:
     }
 
 
+@pytest.fixture(params=["folder", "S3"])
+def server(request, monkeypatch):
+    """The store of the lake; None: it is in a folder that all machines share."""
+    if request.param == "folder":
+        yield None
+        return
+    with s3_server() as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
 @pytest.fixture
-def cluster(tmp_path, supplier, redis):
-    """Three workers with the supplier's settings."""
+def cluster(tmp_path, given, server):
+    """Three workers with the supplier's settings; with a store, they share nothing else with `spread`."""
     pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`")
     (tmp_path / "machines").mkdir()
-    made = Machines(tmp_path / "machines")
+    made, copy = Machines(tmp_path / "machines"), tmp_path / "spread" / "copy"
+    copy.mkdir(parents=True)
     try:
-        for _ in range(3):
-            made.start_worker(**settings_of(supplier, redis))
+        for number in range(3):
+            by = with_disk_of_its_own(copy, tmp_path / f"disk-{number}") if server is not None else ()
+            made.start_worker(by=by, **given)
         made.wait_for_workers()
         yield made
     finally:
         made.end()
 
 
-def machine(folder: Path, supplier, **given: str) -> Machine:
-    made = Machine(folder, None, NIGHTAUDIT_LAKE="lake", **given)
+def machine(folder: Path, supplier, server=None, **given: str) -> Machine:
+    made = Machine(folder, server, **({"NIGHTAUDIT_LAKE": "lake"} if server is None else {}), **given)
     ids = supplier.control("properties")["property_ids"]
     (folder / "sweep.toml").write_text(SPEC.format(properties=f"ids = {ids}", days=DAYS))
+    return made
+
+
+@pytest.fixture
+def spread(tmp_path, supplier, server, cluster, given) -> Machine:
+    """The machine of the night: it would be refused a token if it sent a search itself."""
+    settings = given | {"NIGHTAUDIT_CLUSTER": cluster.address, "NIGHTAUDIT_CLIENT_SECRET": "another"}
+    return machine(tmp_path / "spread", supplier, server, **settings)
+
+
+@pytest.fixture
+def alone(tmp_path, supplier, given) -> Machine:
+    """A machine that has run the same night by itself, in a folder."""
+    made = machine(tmp_path / "alone", supplier, **given)
+    made.run("nightly")
+    made.searches = searches(supplier)
     return made
 
 
@@ -69,33 +101,43 @@ def searches(supplier) -> dict[str, int]:
     return {f"{name} {status}": number for name, said in counts.items() for status, number in said.items()}
 
 
+def sent_since(alone: Machine, supplier) -> dict[str, int]:
+    return {name: number - alone.searches.get(name, 0) for name, number in searches(supplier).items()}
+
+
 def rows(one: Machine, query: str) -> list[tuple]:
-    with duckdb.connect(str(one.root / "published/nightaudit.duckdb"), read_only=True) as session:
+    with duckdb.connect(str(one.root / PUBLISHED), read_only=True) as session:
         return session.execute(query).fetchall()
 
 
-def landed(root: Path) -> dict[str, str]:
-    return {
+def assert_same_night(found: Machine, expected: Machine) -> None:
+    """Every relation is the same, but for when and by which request it was seen."""
+    there = contents_but_when(expected.root / PUBLISHED)
+    assert there["mart.offer_latest"]
+    assert_same(contents_but_when(found.root / PUBLISHED), there)
+    assert rows(found, UNFINISHED) == [(0,)]
+
+
+def landed(one: Machine) -> dict[str, str]:
+    """Name and SHA-256 of all shards that have landed, wherever that is."""
+    found = {
         place.name: hashlib.sha256(place.read_bytes()).hexdigest()
-        for place in root.glob("raw/*/*.parquet")
+        for place in one.root.glob("raw/*/*.parquet")
         if not place.name.startswith(".")
     }
+    if "AWS_ENDPOINT_URL" in one.environment:
+        store = Store(ADDRESS)
+        for key in store.keys("landed"):
+            if key.endswith(".parquet"):
+                found.setdefault(Path(key).name, store.get(key).decode().split('"')[1])
+    return found
 
 
-def test_workers_send_what_one_machine_sends(tmp_path, supplier, redis, cluster):
-    given = settings_of(supplier, redis)
-    alone = machine(tmp_path / "alone", supplier, **given)
-    alone.run("nightly")
-    by_one = searches(supplier)
-    # It would be refused a token if it sent a search itself.
-    given |= {"NIGHTAUDIT_CLUSTER": cluster.address, "NIGHTAUDIT_CLIENT_SECRET": "another"}
-    spread = machine(tmp_path / "spread", supplier, **given)
+def test_workers_send_what_one_machine_sends(alone, spread, supplier):
     said = spread.run("nightly")
-    by_three = {name: number - by_one[name] for name, number in searches(supplier).items()}
-    assert by_three == by_one
-    assert rows(spread, OFFERS) == rows(alone, OFFERS)
-    assert rows(spread, CELLS) == rows(alone, CELLS)
-    assert landed(spread.root).keys() == landed(alone.root).keys()
+    assert sent_since(alone, supplier) == alone.searches
+    assert_same_night(spread, alone)
+    assert landed(spread).keys() == landed(alone).keys()
     assert "from this machine alone" not in said
 
 
@@ -112,47 +154,75 @@ def cut_off(worker: subprocess.Popen[bytes]) -> None:
         pytest.param(cut_off, id="cut off for a while"),
     ],
 )
-def test_a_worker_that_is_lost_while_it_sends_costs_its_open_searches(tmp_path, supplier, redis, cluster, lose_it):
+def test_a_worker_that_is_lost_while_it_sends_costs_its_open_searches(alone, spread, cluster, lose_it):
     """What it had landed is not requested again; another worker sends its open searches."""
-    given = settings_of(supplier, redis)
-    one = machine(tmp_path / "one", supplier, NIGHTAUDIT_CLUSTER=cluster.address, **given)
     before: dict[str, str] = {}
 
     def lose(worker: subprocess.Popen[bytes]) -> None:
-        before.update(landed(one.root))
+        await_true(lambda: landed(spread))
+        before.update(landed(spread))
         lose_it(worker)
 
     with while_one_works(cluster, lose) as lost:
-        one.run("nightly")
+        spread.run("nightly")
     assert len(lost) == 1
-    after = landed(one.root)
+    after = landed(spread)
     assert {name: after[name] for name in before} == before
-    assert rows(one, "SELECT count(*) FILTER (WHERE status IN ('failed', 'not_swept')) FROM mart.cell_latest") == [(0,)]
+    assert_same_night(spread, alone)
 
 
-def test_a_rate_store_that_is_restarted_while_workers_send_costs_seconds(
-    tmp_path, supplier, redis, redis_machine, cluster
-):
-    given = settings_of(supplier, redis) | {"NIGHTAUDIT_CLUSTER": cluster.address}
-    alone = machine(tmp_path / "alone", supplier, **settings_of(supplier, redis))
-    alone.run("nightly")
-    by_one = searches(supplier)
-    spread = machine(tmp_path / "spread", supplier, **given)
+def test_a_machine_that_is_killed_while_workers_send_finds_what_they_landed(alone, spread, supplier):
     process = spread.start("nightly")
-    await_true(lambda: landed(spread.root))
+    await_true(lambda: len(landed(spread)) >= 3)
+    process.kill()
+    process.communicate()
+    before = landed(spread)
+    spread.run("nightly")
+    after = landed(spread)
+    assert {name: after[name] for name in before} == before
+    assert_same_night(spread, alone)
+    # Workers finish the blocks that they had begun, so the searches of these may be sent twice; none is left out.
+    sent = sent_since(alone, supplier)
+    assert all(sent[name] >= number for name, number in alone.searches.items() if name.endswith(" 200"))
+
+
+def test_a_rate_store_that_is_restarted_while_workers_send_costs_seconds(alone, spread, supplier, redis_machine):
+    process = spread.start("nightly")
+    await_true(lambda: landed(spread))
     redis_machine.restart(3)
     said = process.communicate(timeout=600)[0]
     assert process.returncode == 0, said
     # No search was sent twice, and none was left out.
-    assert {name: number - by_one[name] for name, number in searches(supplier).items()} == by_one
-    assert rows(spread, OFFERS) == rows(alone, OFFERS)
-    assert rows(spread, CELLS) == rows(alone, CELLS)
+    assert sent_since(alone, supplier) == alone.searches
+    assert_same_night(spread, alone)
+
+
+def test_a_store_that_is_away_while_workers_send_costs_seconds(alone, spread, supplier, server):
+    if server is None:
+        pytest.skip("the lake is in a folder")
+    process = spread.start("nightly")
+    await_true(lambda: landed(spread))
+    server.go_away(20)
+    said = process.communicate(timeout=600)[0]
+    assert process.returncode == 0, said
+    assert sent_since(alone, supplier) == alone.searches
+    assert_same_night(spread, alone)
+
+
+def test_the_calls_of_a_day_hold_for_workers_also_if_the_rate_store_has_lost_its_count(spread, supplier, redis_machine):
+    cap = 200
+    for _ in range(2):
+        process = spread.start("nightly", NIGHTAUDIT_DAILY_CALLS=str(cap))
+        said = process.communicate(timeout=600)[0]
+        assert "daily cap" in said or "NIGHTAUDIT_DAILY_CALLS" in said, said
+        assert sum(searches(supplier).values()) <= cap
+        redis_machine.restart(0)
 
 
 def test_without_the_suppliers_settings_at_the_workers_the_night_sends_from_its_own_machine(
-    tmp_path, supplier, redis, machines
+    tmp_path, supplier, given, machines
 ):
-    one = machine(tmp_path / "one", supplier, NIGHTAUDIT_CLUSTER=machines.address, **settings_of(supplier, redis))
+    one = machine(tmp_path / "one", supplier, NIGHTAUDIT_CLUSTER=machines.address, **given)
     said = one.run("nightly")
     assert "Searches are sent from this machine alone: A worker has no NIGHTAUDIT_RATE_STORE" in said
-    assert rows(one, "SELECT count(*) FILTER (WHERE status IN ('failed', 'not_swept')) FROM mart.cell_latest") == [(0,)]
+    assert rows(one, UNFINISHED) == [(0,)]

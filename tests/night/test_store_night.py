@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from ceph_server import ceph_server
-from dask_machines import Machines, while_one_works
+from dask_machines import Machines, while_one_works, with_disk_of_its_own
 from night_machine import ADDRESS, SPEC, Machine, assert_same, contents, night
 from s3_server import KEY_ID, SECRET, S3Server, s3_server
 from typer.main import get_command
@@ -95,16 +92,6 @@ def test_three_nights_by_two_machines_on_s3_are_those_of_a_folder(tmp_path, serv
     for secret in (KEY_ID, SECRET):
         assert secret not in said
         assert secret.encode() not in held
-
-
-def with_disk_of_its_own(folder: Path, own: Path) -> list[str]:
-    """Return the command that runs another where `folder` is a folder of another disk, as on another machine."""
-    alone = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
-    own.mkdir()
-    command = [*alone, "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', str(own), str(folder)]
-    if shutil.which("unshare") is None or subprocess.run([*command, "true"], capture_output=True).returncode:
-        pytest.skip("this machine gives no process a view of its own of the disk (unshare --mount)")
-    return command
 
 
 @contextmanager
