@@ -254,7 +254,11 @@ class Lake(Layout):
         """
         if self.copy is None:
             return
-        for path in self.copy.receive(self.copy.handed.paths(sweep_id) if paths is None else paths):
+        handed = self.copy.handed
+        wanted = handed.paths(sweep_id) if paths is None else paths
+        found = handed.objects([path for path in wanted if not self.exists(path)])
+        self.copy.land(found)
+        for path in found:
             if self._section is not None:
                 self._section.written(path)
 

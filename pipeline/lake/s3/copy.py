@@ -18,7 +18,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from pipeline.domain.errors import CorruptObject, LakeBusy, LakeFull
+from pipeline.domain.errors import LakeBusy, LakeFull
 from pipeline.lake.checksums import FOLDER, Recorded
 from pipeline.lake.files import noted_as_gone
 from pipeline.lake.s3.catch_up import CatchUp
@@ -52,7 +52,6 @@ class Copy:
         self.address = self._store.address
         self.log = CommitLog(self._store)
         self.handed = HandOver(address)
-        """What workers of a cluster have landed."""
         settings = read_settings()
         self.claim_seconds = settings.lake_claim_seconds
         known_as = hashlib.sha256(self.address.encode()).hexdigest()[:8]
@@ -161,15 +160,6 @@ class Copy:
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             list(pool.map(self._land, files.items()))
 
-    def receive(self, paths: Iterable[str]) -> list[str]:
-        """Fetch files that workers have handed over, except those that are here; return which were fetched."""
-        missing = [path for path in paths if look_of(self.root / path) is None]
-        with ThreadPoolExecutor(IN_FLIGHT) as pool:
-            objects = dict(zip(missing, pool.map(self.handed.object_of, missing), strict=True))
-        found = {path: it for path, it in objects.items() if it is not None}
-        self.land(found)
-        return list(found)
-
     def begin(self, claim: Claim) -> bool:
         """Claim the lake at the copy's version. False: another writer came first."""
         with self._one_at_a_time:
@@ -219,12 +209,7 @@ class Copy:
         try:
             look = fetch_file(self._store, self.root, path, it)
         except FileNotFoundError as error:
-            raise CorruptObject(
-                f"An object of {self.address} that a worker has written is missing: {error}",
-                kept="Everything else that has landed is kept.",
-                hint="Restore it in the bucket, from a version or a backup. If it holds raw answers, you may instead "
-                f"delete {self.address}/landed/{path}: its searches are then requested again.",
-            ) from None
+            raise self.handed.missing(path, error) from None
         except OSError as error:
             raise _unusable(self._folder, error) from None
         self._sent[path] = Known(it, look)

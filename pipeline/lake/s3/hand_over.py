@@ -9,14 +9,15 @@ answers that have landed are neither lost nor requested again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 
 from pipeline.domain.errors import CorruptObject
 from pipeline.lake.layout import Layout
-from pipeline.lake.s3.commit_log import Object
+from pipeline.lake.s3.commit_log import IN_FLIGHT, Object
 from pipeline.lake.s3.object_store import Store
 
 FOLDER = "landed"
@@ -56,6 +57,12 @@ class HandOver:
         found = (f"{folder}/{name}" for name in self._store.list_after(f"{FOLDER}/{folder}"))
         return [path for path in found if path != ending]
 
+    def objects(self, paths: Sequence[str]) -> dict[str, Object]:
+        """Return the objects of those files that have been handed over. Raises CorruptObject."""
+        with ThreadPoolExecutor(IN_FLIGHT) as pool:
+            found = zip(paths, pool.map(self.object_of, paths), strict=True)
+        return {path: it for path, it in found if it is not None}
+
     def object_of(self, path: str) -> Object | None:
         """Return the object of a file; None: it has not been handed over. Raises CorruptObject."""
         key = f"{FOLDER}/{path}"
@@ -70,6 +77,15 @@ class HandOver:
                 hint="Delete it in the bucket and run the same command again: its searches are requested again.",
             ) from None
         return found
+
+    def missing(self, path: str, error: FileNotFoundError) -> CorruptObject:
+        """Return the error for a file whose object is missing."""
+        return CorruptObject(
+            f"An object of {self._address} that a worker has written is missing: {error}",
+            kept="Everything else that has landed is kept.",
+            hint="Restore it in the bucket, from a version or a backup. If it holds raw answers, you may instead "
+            f"delete {self._address}/{FOLDER}/{path}: its searches are then requested again.",
+        )
 
     def remove_unneeded(self, files: Mapping[str, Object], grace_hours: float) -> set[str]:
         """Delete older records that nothing needs, given the lake's files; return the objects of those that are needed.
