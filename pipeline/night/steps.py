@@ -136,6 +136,8 @@ def _make_way(lake: Lake, supplier: str) -> None:
     for manifest in latest_first(lake, logging.WARNING):
         if manifest.supplier == supplier:
             break
+        if read_ending(lake, manifest.sweep_id) is None:
+            lake.receive(manifest.sweep_id)
         if has_answer(lake, manifest.sweep_id):
             raise another_supplier(manifest, supplier)
         unanswered.append(manifest)

@@ -115,7 +115,8 @@ class SpreadCollector:
             raise failure
         tally = ended.result()
         self._own.tally.add(tally)
-        self._lake_calls.count(tally.requests)
+        # A worker that was lost may have sent a part of it.
+        self._lake_calls.count(max(tally.requests, _searches(block)))
         for shard in block:
             if not self._has_landed(shard):
                 raise LakeError(
