@@ -10,13 +10,17 @@ import time
 
 import psutil
 import pytest
+from night_machine import NIGHTAUDIT, assert_same, contents
 from prefect_runs import ROOT, await_ends, begin_run, call, environment
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 
 def test_a_night_whose_machine_died_is_begun_again_by_another_worker(tmp_path, write_spec, server):
-    given = environment(tmp_path, write_spec(days=60), PREFECT_API_URL=server, NIGHTAUDIT_REQUESTS_PER_SECOND="8")
+    """It repeats nothing that has landed, and its night is that of a machine that stays alive."""
+    clock = {"NIGHTAUDIT_SANDBOX_CLOCK": "2026-10-01T02:00:00Z"}
+    spec = write_spec(days=60)
+    given = environment(tmp_path, spec, PREFECT_API_URL=server, NIGHTAUDIT_REQUESTS_PER_SECOND="8", **clock)
     call(server, "work_pools/", {"name": "nightaudit", "type": "process"})
     run_prefect(given, "--no-prompt", "deploy", "--prefect-file", "flows/prefect.yaml", "--name", "nightly")
     run = begin_run(server)
@@ -24,8 +28,8 @@ def test_a_night_whose_machine_died_is_begun_again_by_another_worker(tmp_path, w
     try:
         raw = tmp_path / "lake" / "raw"
         await_true(lambda: list(raw.glob("*/multi-*.parquet")))
-        landed = {path.name for path in raw.glob("*/*.parquet")}
         kill(first)
+        landed = {path: path.read_bytes() for path in raw.glob("*/*.parquet")}
         killed_at = time.monotonic()
         second = worker(given, tmp_path)
         try:
@@ -38,9 +42,14 @@ def test_a_night_whose_machine_died_is_begun_again_by_another_worker(tmp_path, w
     finally:
         kill(first)
     assert call(server, f"flow_runs/{run}", method="GET")["run_count"] == 2
-    assert landed <= {path.name for path in raw.glob("*/*.parquet")}
+    assert {path: path.read_bytes() for path in landed} == landed
     assert len(list(raw.iterdir())) == 1
-    assert (tmp_path / "lake" / "published" / "nightaudit.duckdb").exists()
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    others = {name: value for name, value in environment(alone, spec, **clock).items() if name != "PREFECT_API_URL"}
+    subprocess.run([NIGHTAUDIT, "nightly"], cwd=alone, env=others, check=True, capture_output=True, timeout=300)
+    published = "lake/published/nightaudit.duckdb"
+    assert_same(contents(tmp_path / published), contents(alone / published))
 
 
 def state_of(address: str, run: str) -> str:

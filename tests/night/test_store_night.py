@@ -214,11 +214,17 @@ def _rows(place: Path) -> int:
 
 @pytest.mark.usefixtures("store")
 def test_of_two_nights_of_one_spec_on_two_machines_one_runs_and_the_other_is_refused(tmp_path, server):
+    alone = Machine(tmp_path / "alone", None, NIGHTAUDIT_LAKE="lake")
+    alone.run("nightly", **night(1))
     machines = [Machine(tmp_path / name, server) for name in ("one", "other")]
     processes = [machine.start("nightly", **night(1)) for machine in machines]
     said = [process.communicate(timeout=600)[0] for process in processes]
     assert sorted(process.returncode for process in processes) == [0, 5], said
     assert "is being written to by the nightly run" in said[[process.returncode for process in processes].index(5)]
+    expected = contents(alone.root / "published/nightaudit.duckdb")
+    for machine in machines:
+        machine.run("status")
+        assert_same(contents(machine.root / "published/nightaudit.duckdb"), expected)
 
 
 @pytest.mark.cluster
