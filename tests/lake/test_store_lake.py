@@ -660,10 +660,20 @@ def test_a_worker_whose_disk_is_full_makes_room_before_it_gives_up(tasks_elsewhe
         tasks_elsewhere.do("a1", "a2", "a3")
 
 
+def failing_at(name: str) -> Callable[..., object]:
+    def fetch(store, root, path, it):
+        if path.endswith(name):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return fetch_file(store, root, path, it)
+
+    return fetch
+
+
+@pytest.mark.parametrize("fetch", [with_disk_of(1_200_000), failing_at("a1"), failing_at("a3")])
 def test_what_a_worker_fetched_before_it_failed_or_lost_its_index_is_removed_like_all_else(
-    tasks_elsewhere, monkeypatch
+    tasks_elsewhere, monkeypatch, fetch
 ):
-    monkeypatch.setattr(parcels, "fetch_file", with_disk_of(1_200_000))
+    monkeypatch.setattr(parcels, "fetch_file", fetch)
     with pytest.raises(LakeFull):
         tasks_elsewhere.do("a1", "a2", "a3")
     monkeypatch.setattr(parcels, "fetch_file", fetch_file)

@@ -122,8 +122,11 @@ class _WorkersFolder:
         self._save(held)
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             fetched = {path: pool.submit(self._fetched, path, it, there[path]) for path, it in files.items()}
-        for path, each in fetched.items():
-            held[path] = each.result()
+        # Those that were fetched before one failed may be removed like all others.
+        for path in [path for path, each in fetched.items() if each.exception() is None]:
+            held[path] = fetched.pop(path).result()
+        for failed in fetched.values():
+            failed.result()
 
     def send(self, paths: Iterable[str]) -> dict[str, Object | None]:
         """Upload what a task wrote; return the objects, None for files that it removed."""
@@ -154,7 +157,9 @@ class _WorkersFolder:
         excess = sum(it.object[1] for it in held.values()) + incoming_bytes - self._most_bytes
         unread_since, unkept = time.time() - _KEPT_SECONDS, []
         for path, it in sorted(held.items(), key=lambda each: each[1].used_at):
-            is_unchanged = look_of(self._root / path) in {it.look, None}
+            look = look_of(self._root / path)
+            # Without its look, it was being fetched when the process was killed.
+            is_unchanged = look in {it.look, None} or (it.look is None and look is not None and look[0] == it.object[1])
             # Tasks append to the checksums that this machine has recorded.
             may_go = is_unchanged and path not in used and not is_sums(path)
             if may_go and (it.used_at < unread_since or excess > 0):
