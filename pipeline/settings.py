@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from croniter import croniter
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from pipeline.domain.addresses import is_in_the_clear, lake_address, receiving_address, web_address
@@ -21,7 +22,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import SettingsError
 from pipeline.domain.servers import Cluster, cluster_address, mailbox_of, store_address
-from pipeline.domain.texts import validation_text
+from pipeline.domain.texts import one_line, validation_text
 from pipeline.process.env_file import ENV_FILE, names_in_env_file
 
 logger = logging.getLogger(__name__)
@@ -132,6 +133,24 @@ def _compared(name: str) -> Any:  # noqa: ANN401 - pydantic's own type of a fiel
     """Return a setting that is a column of `ref.analysis` too: default, bounds and meaning are declared there."""
     declared = next(each for each in fields(Analysis) if each.name == name)
     return Field(declared.default, description=declared.metadata["meaning"], **declared.metadata["bounds"])
+
+
+def meaning_of(field: FieldInfo) -> str:
+    """Return the meaning of a setting and, if it is a number with bounds, its range."""
+    bounds = {
+        name: f"{value:,.10g}"
+        for each in field.metadata
+        for name in ("ge", "gt", "le")
+        if (value := getattr(each, name, None)) is not None
+    }
+    least, most = bounds.get("ge"), bounds.get("le")
+    if "gt" in bounds:
+        allowed = f" Range: above {bounds['gt']}, at most {most}."
+    elif most is not None:
+        allowed = f" Range: {least} to {most}."
+    else:
+        allowed = f" At least {least}." if least not in {None, "0"} else ""
+    return f"{one_line(field.description)}{allowed}"
 
 
 WebAddress = Annotated[str, AfterValidator(web_address)]

@@ -11,9 +11,8 @@ from rich.text import Text
 
 from pipeline.cli.given import settings_with
 from pipeline.cli.terminal import Terminal, write_json_lines
-from pipeline.domain.texts import one_line
 from pipeline.night.read_spec import demo_spec
-from pipeline.settings import PREFIX, Settings, read_settings
+from pipeline.settings import PREFIX, Settings, meaning_of, read_settings
 from pipeline.spec import SAMPLE_SPEC, SpecKey, read_spec, spec_keys
 from pipeline.spec.model import SpecTable, SweepSpec
 
@@ -52,9 +51,7 @@ def setting_entries(settings: Settings) -> Iterator[Entry]:
     environment, file = EnvSettingsSource(Settings)(), DotEnvSettingsSource(Settings)()
     for field, declared in Settings.model_fields.items():
         source = "environment" if field in environment else ".env" if field in file else "default"
-        yield Entry(
-            f"{PREFIX}{field.upper()}", _written(getattr(settings, field)), source, one_line(declared.description)
-        )
+        yield Entry(f"{PREFIX}{field.upper()}", _written(getattr(settings, field)), source, meaning_of(declared))
 
 
 def spec_entries(spec: SweepSpec | None) -> Iterator[Entry]:

@@ -67,6 +67,7 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
             path,
             ", ".join(day.isoformat() for day in passed),
         )
+    _warn_of_converted_reference(spec, settings.reference_market)
     ids = resolve_properties(
         spec.properties,
         Path(path).parent,
@@ -90,6 +91,23 @@ def _only_markets(spec: SweepSpec, markets: tuple[str, ...] | None) -> SweepSpec
     currencies = {market: value for market, value in spec.ask.currency_by_market.items() if market in chosen}
     ask = spec.ask.model_copy(update={"markets": chosen, "currency_by_market": currencies})
     return spec.model_copy(update={"ask": ask})
+
+
+def _warn_of_converted_reference(spec: SweepSpec, reference: str | None) -> None:
+    """Warn if the reference market of the settings shares no currency with another market."""
+    if reference not in spec.ask.markets:
+        return
+    others = {name for market in spec.ask.markets if market != reference for name in spec.ask.currencies_of(market)}
+    own = spec.ask.currencies_of(reference)
+    if others and not others.intersection(own):
+        logger.warning(
+            "The reference market %s (NIGHTAUDIT_REFERENCE_MARKET) shares no currency with another market, so every "
+            "price is compared at an exchange rate: small differences are not found, and a moved rate can hide which "
+            "market deviates. Request it in a second currency too, for example %s = [%s] in currency_by_market.",
+            reference,
+            reference,
+            ", ".join(f'"{name}"' for name in (*own, sorted(map(str, others))[0])),
+        )
 
 
 def spec_folder(settings: Settings) -> Path:

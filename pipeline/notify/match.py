@@ -1,6 +1,6 @@
 """What is new, still open and resolved: a rule's rows against those sent before."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,14 +61,15 @@ def _in_a_line(text: str) -> str:
     return line if len(line) <= _LONGEST and len(text) <= 2 * _LONGEST else f"{line[:_LONGEST]}…"
 
 
-def news(rule: Rule, rows: Sequence[Row], sent: Mapping[str, str]) -> News:
+def news(rule: Rule, rows: Sequence[Row], sent: Mapping[str, str], still_open: Set[str] = frozenset()) -> News:
     """Return what has changed for a receiver since `sent`.
 
-    With fewer rows than the rule's `least`, nothing is new, and everything sent is resolved.
+    With fewer rows than the rule's `least`, nothing is new, and everything sent is resolved. Keys in `still_open` are
+    not resolved, although the rule no longer selects their rows.
     """
     now = {key_of(rule, row): words_of(rule, row) for row in rows} if len(rows) >= rule.least else {}
     new = {key: words for key, words in now.items() if key not in sent}
-    resolved = {key: words for key, words in sent.items() if key not in now}
+    resolved = {key: words for key, words in sent.items() if key not in now and key not in still_open}
     return News(new, resolved, len(now) - len(new))
 
 

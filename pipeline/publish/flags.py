@@ -26,7 +26,8 @@ _NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.I
 def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     """Run rules and put what they find tonight into `night.finding`; see `ask_rules`."""
     ask_rules(session, names)
-    session.execute(f"CREATE OR REPLACE TABLE memory.night.finding AS {relation('staging', 'finding').sql}")
+    for name in ("market_silent", "finding"):
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
 
 
 def ask_rules(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
@@ -90,7 +91,8 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
     `night.sweep` is the sweep.
     """
     _keep_failures(session)
-    for name in ("finding", "flag_ended", "flag_closed_next", "flag_open_next"):
+    made = ("market_silent", "finding", "flag_ended", "flag_closed_next", "flag_open_next")
+    for name in made:
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
     session.execute("TRUNCATE state.flag_open")
     for name in ("flag_closed", "flag_open"):
@@ -98,10 +100,10 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
         session.execute(f"INSERT INTO state.{name} BY NAME {rows}")
     # In this order: outliers of a market's case need the market cases that are open.
     for name in ("case_scope", "case_outlier"):
-        made = relation("staging", f"{name}_next").sql
-        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name}_next AS {made}")
+        rows = relation("staging", f"{name}_next").sql
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name}_next AS {rows}")
         session.execute(f"TRUNCATE state.{name}")
         session.execute(f"INSERT INTO state.{name} BY NAME FROM memory.night.{name}_next ORDER BY ALL")
         session.execute(f"DROP TABLE memory.night.{name}_next")
-    for name in ("found", "failed_rule", "finding", "flag_ended", "flag_closed_next", "flag_open_next"):
+    for name in ("found", "failed_rule", *made):
         session.execute(f"DROP TABLE memory.night.{name}")

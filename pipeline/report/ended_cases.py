@@ -9,7 +9,11 @@ from pipeline.report.words import rule_said
 
 # Cases that the summary names.
 _NAMED = 3
-_NOT_PUT_RIGHT = {"gone": "; no longer on sale", "not_asked": "; its currency is no longer requested"}
+_NOT_PUT_RIGHT = {
+    "gone": "; no longer on sale",
+    "not_compared": "; what it was compared with is no longer on sale",
+    "not_asked": "; its currency is no longer requested",
+}
 
 
 def ended_cases(reader: Reader) -> pl.DataFrame:

@@ -29,6 +29,7 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "ended_by": {
         "value": "the answer changed",
         "gone": "the offer is gone",
+        "not_compared": "what it was compared with is gone",
         "not_asked": "its currency is no longer requested",
         "stay_began": "the stay began",
     },

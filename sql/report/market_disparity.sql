@@ -69,8 +69,11 @@ pair AS (
         AND abs(parity.gap_pct) > analysis.disparity_pct
         AND CASE WHEN has_others THEN abs(unexplained_pct) > of_rate_pct ELSE is_beyond END AS is_apart, -- noqa: RF02
         -- A price that only a rate of the month explains neither deviates nor agrees.
-        parity.verdict = 'meet'
-        OR abs(unexplained_pct) <= of_rate_pct + analysis.disparity_pct AS is_standing, -- noqa: RF02
+        NOT is_apart -- noqa: RF02
+        AND (
+            parity.verdict = 'meet'
+            OR abs(unexplained_pct) <= of_rate_pct + analysis.disparity_pct -- noqa: RF02
+        ) AS is_standing,
         parity.currency_basis = 'same' OR NOT bool_or(parity.currency_basis = 'same') OVER (
             PARTITION BY parity.source, parity.property_id, parity.reference_offer_key
         ) AS is_best,
@@ -185,7 +188,13 @@ voted AS (
             AND leaned.is_beyond
             AND leaned.from_level <= leaned.agreed_pct / 100
         ) AS markets_alike,
-        count(DISTINCT leaned.market) FILTER (WHERE NOT leaned.is_best AND leaned.is_standing) AS markets_standing,
+        -- One that is closer to the level of those that deviate agrees with neither.
+        count(DISTINCT leaned.market) FILTER (
+            WHERE
+            NOT leaned.is_best
+            AND leaned.is_standing
+            AND coalesce(100 * leaned.from_level > abs(leaned.gap_pct), TRUE)
+        ) AS markets_standing,
         arg_min(leaned.offer_key, leaned.market) FILTER (WHERE leaned.is_best AND NOT leaned.is_apart)
             AS witness_key,
         list(
@@ -307,7 +316,8 @@ middle AS (
         ) AS offer,
         min(sign(placed.gap)) = max(sign(placed.gap)) AND bool_and(placed.is_apart AND placed.is_beyond)
             AS are_all_beyond,
-        list(DISTINCT placed.market ORDER BY placed.market) AS markets
+        list(DISTINCT placed.market ORDER BY placed.market) AS markets,
+        count(DISTINCT placed.market) = 2 AS is_of_two
     FROM (
         SELECT
             pair.*,
@@ -328,6 +338,7 @@ measured AS (
         stood.*,
         middle.offer AS middle,
         middle.offer IS NOT NULL AND NOT middle.offer.is_beyond AS is_beside,
+        coalesce(is_beside AND middle.is_of_two, FALSE) AS is_of_two, -- noqa: RF02
         100 * (stood.total - middle.offer.total)::DOUBLE / middle.offer.total::DOUBLE AS from_middle_pct,
         -- A rate concerns all markets in its currency: where one of them meets the reference market, the rate is right.
         CASE WHEN middle.are_all_beyond THEN middle.markets ELSE [] END AS alike_markets
@@ -352,7 +363,16 @@ sides AS (
         side.offer_key,
         list(DISTINCT side.market ORDER BY side.market) FILTER (WHERE side.is_alike) AS alike,
         list_sort(
-            list_append(list(DISTINCT side.market) FILTER (WHERE side.is_standing), any_value(side.reference_market))
+            list_append(
+                coalesce(
+                    list_filter(
+                        list(DISTINCT side.market) FILTER (WHERE side.is_standing),
+                        LAMBDA market: NOT list_contains(alike, market) -- noqa: RF02
+                    ),
+                    []
+                ),
+                any_value(side.reference_market)
+            )
         ) AS standing
     FROM (
         SELECT
@@ -454,6 +474,7 @@ found AS (
             ELSE measured.unexplained_pct
         END AS unexplained_pct,
         measured.alike_markets,
+        measured.is_of_two,
         coalesce(sides.alike, []) AS split_markets,
         coalesce(sides.standing, []) AS standing_markets,
         measured.losing_snapshots,
@@ -555,6 +576,7 @@ found AS (
             any_value(stood.medium_pct) AS medium_pct,
             any_value(stood.high_pct) AS high_pct,
             [] AS alike_markets,
+            FALSE AS is_of_two,
             [] AS split_markets,
             [] AS standing_markets,
             arg_min(
@@ -588,7 +610,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    13 AS rule_version,
+    14 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
@@ -653,6 +675,12 @@ SELECT
                 )
         END,
         CASE
+            WHEN found.is_of_two
+                THEN
+                    format(
+                        ' Only these two were answered in {}: which of them deviates depends on the exchange rate.',
+                        found.currency
+                    )
             WHEN len(found.split_markets) = 0 THEN ''
             ELSE
                 format(

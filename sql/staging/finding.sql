@@ -3,6 +3,8 @@
 -- reason, and rates explain it by chance. A late rate that was found before stays while a sixth of them show it.
 -- Where the reference market's currency is late, prices of other markets are off in the other direction: they are no
 -- findings of their own, even at a property where few enough markets are off to leave it open which one is late.
+-- Two prices alone do not show which deviates. If no third market agrees with one of them tonight, an open finding
+-- about the other one stands, and a new finding waits for a market that is silent tonight.
 -- flag_id: Id of the flag, the same every night: the rule and the subject_key in hex; argument of `nightaudit explain`.
 WITH late AS (
     SELECT
@@ -62,6 +64,110 @@ dropped AS (
             of_reference.currency = late.base_currency
             AND of_reference.market <> late.market
             AND of_reference.side <> late.side
+),
+
+-- Disparities, except those of the reference market, with the offer that each is compared with: the middle one in its
+-- currency, or the reference market's.
+compared AS (
+    SELECT
+        found.subject_key,
+        found.property_id,
+        found.market,
+        sign(found.size_pct) AS side,
+        found.evidence[1].source AS source,
+        found.evidence[1].offer_key AS offer_key,
+        CASE
+            WHEN found.fx IS NULL
+                THEN list_filter(found.evidence, LAMBDA item: item['role'] = 'compared')[1].offer_key -- noqa: RF02,RF03
+        END AS beside_key,
+        coalesce(
+            beside_key, -- noqa: RF02
+            list_filter(found.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03
+        ) AS compared_key
+    FROM night.found AS found
+    WHERE found.rule = 'market_disparity'
+),
+
+-- Those that an open finding about the other offer contradicts, or that are new while a market is silent.
+doubted AS (
+    SELECT DISTINCT compared.*
+    FROM compared
+    LEFT JOIN state.flag_open AS before
+        ON
+            before.rule = 'market_disparity'
+            AND before.subject_key = compared.subject_key
+    LEFT JOIN state.flag_open AS contrary
+        ON
+            contrary.rule = 'market_disparity'
+            AND contrary.subject_key
+            = mart.subject_key('market_disparity', concat_ws('|', compared.source, compared.compared_key))
+            AND sign(contrary.size_pct) <> compared.side
+    LEFT JOIN night.market_silent AS silent
+        ON
+            silent.market <> compared.market
+            AND silent.operation = CASE compared.source WHEN 'multi' THEN 'multi' ELSE 'single' END
+    WHERE
+        compared.subject_key
+        = mart.subject_key('market_disparity', concat_ws('|', compared.source, compared.offer_key))
+        AND (contrary.flag_id IS NOT NULL OR (silent.market IS NOT NULL AND before.flag_id IS NULL))
+),
+
+-- Tonight's prices of the same offer in all markets.
+seen AS (
+    SELECT
+        doubted.subject_key,
+        doubted.compared_key,
+        doubted.beside_key,
+        doubted.market AS found_market,
+        parity.offer_key,
+        parity.market,
+        parity.currency,
+        parity.currency_basis,
+        parity.total,
+        parity.verdict = 'meet' OR abs(parity.gap_pct) <= analysis.disparity_pct AS is_met
+    FROM doubted
+    INNER JOIN mart.market_parity AS own
+        ON
+            own.source = doubted.source
+            AND own.property_id = doubted.property_id
+            AND own.offer_key = doubted.offer_key
+    INNER JOIN mart.market_parity AS parity
+        ON
+            parity.source = own.source
+            AND parity.property_id = own.property_id
+            AND parity.reference_offer_key = own.reference_offer_key
+    CROSS JOIN night.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        own.match_grade = 'exact'
+        AND parity.match_grade = 'exact'
+        AND parity.currency_basis <> 'supplier_rate'
+        AND parity.seen_sweep_id = sweep.sweep_id
+        AND parity.reference_sweep_id = sweep.sweep_id
+),
+
+undecided AS (
+    SELECT doubted.subject_key
+    FROM doubted
+    ANTI JOIN (
+        SELECT seen.subject_key
+        FROM seen
+        CROSS JOIN ref.analysis AS analysis
+        LEFT JOIN seen AS beside
+            ON
+                beside.subject_key = seen.subject_key
+                AND beside.offer_key = seen.beside_key
+        WHERE
+            seen.market <> seen.found_market
+            AND CASE
+                WHEN seen.beside_key IS NULL THEN seen.currency_basis = 'same' AND seen.is_met
+                ELSE
+                    seen.market <> beside.market
+                    AND seen.currency = beside.currency
+                    AND 100 * abs(seen.total::DOUBLE / beside.total::DOUBLE - 1)
+                    <= analysis.disparity_pct + analysis.tolerance_pct
+            END
+    ) AS decided ON decided.subject_key = doubted.subject_key
 )
 
 SELECT
@@ -76,6 +182,10 @@ ANTI JOIN dropped
         AND dropped.market = found.market
         AND dropped.base_currency = found.fx.from_currency
         AND dropped.currency = found.fx.to_currency
+ANTI JOIN undecided
+    ON
+        found.rule = 'market_disparity'
+        AND undecided.subject_key = found.subject_key
 WHERE found.check_in IS NULL OR found.check_in > sweep.snapshot_date
 -- If a rule finds a key twice, it is one flag: the larger finding.
 QUALIFY

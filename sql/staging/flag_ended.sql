@@ -36,21 +36,6 @@ cell AS (
     GROUP BY cell.operation, cell.property_id, cell.market, cell.product_type
 ),
 
--- A market without any offer for a night or two has more likely failed than sold out: no flag ends.
-silent AS (
-    SELECT
-        counted.operation,
-        counted.market
-    FROM state.cell_count AS counted
-    CROSS JOIN night.sweep AS sweep
-    CROSS JOIN ref.analysis AS analysis
-    GROUP BY counted.operation, counted.market, sweep.sweep_id, sweep.snapshot_date, analysis.silent_nights
-    HAVING
-        coalesce(sum(counted.offered) FILTER (WHERE counted.sweep_id = sweep.sweep_id), 0) = 0
-        AND max(counted.snapshot_date) FILTER (WHERE counted.offered > 0)
-        >= sweep.snapshot_date - analysis.silent_nights
-),
-
 -- Tonight's pairs of the evidence of disparities.
 pair AS MATERIALIZED (
     SELECT
@@ -65,6 +50,7 @@ pair AS MATERIALIZED (
         parity.reference_currency,
         parity.reference_total,
         parity.currency_basis,
+        sign(parity.gap) AS side,
         parity.verdict = 'meet' OR abs(parity.gap_pct) <= analysis.disparity_pct AS is_met
     FROM mart.market_parity AS parity
     SEMI JOIN evidence
@@ -108,6 +94,36 @@ met AS (
     WHERE of_flag.flag_market IN (of_flag.market, of_flag.reference_market)
     GROUP BY of_flag.flag_id
     HAVING bool_and(of_flag.is_met)
+),
+
+-- Two prices in one currency that are still apart: with fewer markets on sale, it may be unknown which deviates, but
+-- nothing was put right. The finding ends if tonight the other one of the two is found to deviate.
+apart_still AS (
+    SELECT of_flag.flag_id
+    FROM of_flag
+    ANTI JOIN (
+        SELECT
+            finding.flag_id,
+            finding.rule,
+            unnest(finding.evidence) AS item
+        FROM night.finding AS finding
+    ) AS another
+        ON
+            another.rule = 'market_disparity'
+            AND another.item.source = of_flag.source -- noqa: RF01
+            AND another.item.property_id = of_flag.property_id -- noqa: RF01
+            AND another.item.offer_key = CASE -- noqa: RF01
+                WHEN of_flag.flag_market = of_flag.reference_market THEN of_flag.reference_offer_key
+                ELSE of_flag.offer_key
+            END
+    WHERE
+        of_flag.currency_basis = 'same'
+        AND NOT of_flag.is_met
+        AND CASE
+            WHEN of_flag.flag_market = of_flag.market THEN of_flag.side = sign(of_flag.size_pct)
+            WHEN of_flag.flag_market = of_flag.reference_market THEN of_flag.side = -sign(of_flag.size_pct)
+        END
+    GROUP BY of_flag.flag_id
 ),
 
 -- Converted pairs of a flag, with the price of its market for one of the other's: tonight, and when last flagged. A
@@ -175,12 +191,10 @@ held AS (
                     THEN
                         pair.ratio > pair.moved_by
                         AND pair.ratio * pair.moved_by >= pair.ratio_before
-                        AND pair.total::DOUBLE > pair.reference_total::DOUBLE * now.lowest_rate * pair.allowed
                 WHEN pair.fx IS NULL
                     THEN
                         pair.ratio * pair.moved_by < 1
                         AND pair.ratio <= pair.ratio_before * pair.moved_by
-                        AND pair.total::DOUBLE * pair.allowed < pair.reference_total::DOUBLE * now.highest_rate
                 WHEN pair.size_pct > 0
                     THEN
                         pair.ratio > now.lowest_rate * pair.allowed
@@ -198,39 +212,29 @@ held AS (
 ),
 
 -- An offer whose stay has begun is no longer in the state.
-answered AS (
+state_of_item AS (
     SELECT
         evidence.flag_id,
-        count(offer.offer_key) + count(cell.property_id) AS standing,
-        count(*) FILTER (
-            WHERE
-            cell.is_seen
-            OR (
-                offer.seen_sweep_id = sweep.sweep_id
-                -- Where a detail answer was not fully readable, the flagged product may be in the unread part.
-                AND (offer.is_whole OR offer.source = 'multi')
-            )
-            OR NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)
-        ) AS seen,
-        coalesce(
-            bool_or(
-                NOT offer.is_offered
-                OR (
-                    offer.unobserved_since IS NOT NULL
-                    AND NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)
-                )
-            ),
-            FALSE
-        ) AS is_gone,
+        evidence.market AS flag_market,
+        evidence.last_flagged_at,
+        offer.market,
+        offer.offer_key IS NOT NULL OR cell.property_id IS NOT NULL AS is_standing,
+        coalesce(cell.is_seen, FALSE)
+        OR (
+            offer.seen_sweep_id = sweep.sweep_id
+            -- Where a detail answer was not fully readable, the flagged product may be in the unread part.
+            AND (offer.is_whole OR offer.source = 'multi')
+        )
+        OR NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights) AS is_answered,
+        NOT offer.is_offered
+        OR (
+            offer.unobserved_since IS NOT NULL
+            AND NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)
+        ) AS is_off_sale,
         -- In doubt although no answer is missing: its cell is now requested in another currency.
-        coalesce(
-            bool_or(
-                offer.unobserved_since IS NULL
-                AND NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)
-            ),
-            FALSE
-        ) AS is_not_asked,
-        coalesce(bool_or(silent.market IS NOT NULL AND NOT offer.is_offered), FALSE) AS is_of_silent_market
+        offer.unobserved_since IS NULL
+        AND NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights) AS is_replaced,
+        silent.market IS NOT NULL AND NOT offer.is_offered AS is_silent
     FROM evidence
     CROSS JOIN night.sweep AS sweep
     CROSS JOIN ref.analysis AS analysis
@@ -239,7 +243,7 @@ answered AS (
             offer.source = evidence.item.source -- noqa: RF01
             AND offer.property_id = evidence.item.property_id -- noqa: RF01
             AND offer.offer_key = evidence.item.offer_key -- noqa: RF01
-    LEFT JOIN silent
+    LEFT JOIN night.market_silent AS silent
         ON
             silent.market = offer.market
             AND silent.operation = CASE offer.source WHEN 'multi' THEN 'multi' ELSE 'single' END
@@ -250,7 +254,28 @@ answered AS (
             AND cell.operation = CASE evidence.item.source WHEN 'multi' THEN 'multi' ELSE 'single' END -- noqa: RF01
             AND cell.market = evidence.market
             AND cell.product_type = evidence.product_type
-    GROUP BY evidence.flag_id
+),
+
+-- If what a finding is about is on sale, and only a price of another market that it was compared with is not, that one
+-- may be back within silent_nights.
+answered AS (
+    SELECT
+        item.flag_id,
+        count(*) FILTER (WHERE item.is_standing) AS standing,
+        count(*) FILTER (WHERE item.is_answered) AS seen,
+        coalesce(bool_or(item.is_off_sale), FALSE) AS is_gone,
+        coalesce(bool_or(item.is_replaced), FALSE) AS is_not_asked,
+        coalesce(bool_or(item.is_silent), FALSE) AS is_of_silent_market,
+        is_gone -- noqa: RF02
+        AND coalesce(bool_and(NOT item.is_off_sale) FILTER (WHERE item.market = item.flag_market), FALSE)
+            AS is_only_compared_gone,
+        is_only_compared_gone -- noqa: RF02
+        AND any_value(item.last_flagged_at)
+        >= any_value(sweep.started_at) - to_hours(24 * any_value(analysis.silent_nights) + 12) AS is_awaited
+    FROM state_of_item AS item
+    CROSS JOIN night.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
+    GROUP BY item.flag_id
 )
 
 SELECT
@@ -263,6 +288,7 @@ SELECT
     CASE
         WHEN before.check_in <= sweep.snapshot_date OR answered.standing = 0 THEN 'stay_began'
         WHEN met.flag_id IS NOT NULL THEN 'value'
+        WHEN answered.is_only_compared_gone THEN 'not_compared'
         WHEN answered.is_gone THEN 'gone'
         WHEN answered.is_not_asked THEN 'not_asked'
         ELSE 'value'
@@ -274,9 +300,18 @@ LEFT JOIN met ON met.flag_id = before.flag_id
 -- A finding that is raised again stays open, even if the stay of its earlier evidence has begun.
 ANTI JOIN night.finding AS finding ON finding.flag_id = before.flag_id
 LEFT JOIN held ON held.flag_id = before.flag_id
+LEFT JOIN apart_still ON apart_still.flag_id = before.flag_id
 WHERE
     before.check_in <= sweep.snapshot_date
     OR (
         held.flag_id IS NULL
-        AND (met.flag_id IS NOT NULL OR (answered.seen = answered.standing AND NOT answered.is_of_silent_market))
+        AND (
+            met.flag_id IS NOT NULL
+            OR (
+                answered.seen = answered.standing
+                AND NOT answered.is_of_silent_market
+                AND NOT answered.is_awaited
+                AND apart_still.flag_id IS NULL
+            )
+        )
     )

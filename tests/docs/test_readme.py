@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.domain.texts import one_line
-
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import costs
@@ -22,7 +20,7 @@ from pipeline.inputs.selling_prices import COLUMNS as PRICE_COLUMNS
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.publish import publish
-from pipeline.settings import PREFIX, Settings
+from pipeline.settings import PREFIX, Settings, meaning_of
 from pipeline.spec import spec_keys
 
 ROOT = Path(__file__).parents[2]
@@ -35,15 +33,14 @@ def settings_table() -> str:
     rows = ["| setting | default | meaning |", "|---|---|---|"]
     for name, field in Settings.model_fields.items():
         default = "" if field.default is None or name == "workers" else f"`{_written(field.default)}`"
-        rows.append(f"| `{PREFIX}{name.upper()}` | {default} | {one_line(field.description)} |")
+        rows.append(f"| `{PREFIX}{name.upper()}` | {default} | {meaning_of(field)} |")
     return "\n".join(rows)
 
 
 def example() -> str:
     head = "Copy to .env and fill in. Without a base address the bundled sandbox is used, and all data is simulated."
     entries = (
-        f"# {one_line(field.description)}\n"
-        f"# {PREFIX}{name.upper()}={'' if name == 'workers' else _in_a_file(field.default)}\n"
+        f"# {meaning_of(field)}\n# {PREFIX}{name.upper()}={'' if name == 'workers' else _in_a_file(field.default)}\n"
         for name, field in Settings.model_fields.items()
     )
     return "\n".join([f"# {head}\n", *entries])

@@ -39,6 +39,12 @@ def test_fewer_rows_than_the_least_are_no_news_and_end_what_was_reported():
     assert set(news(rule, rows("ab"), {"a": "x"}).resolved) == {"a"}
 
 
+def test_what_a_rule_no_longer_selects_is_not_resolved_while_it_is_open():
+    sent = {"a": "acknowledged", "b": "ended", "c": "selected"}
+    found = news(RULE, rows("c"), sent, {"a", "c"})
+    assert (set(found.new), set(found.resolved), found.still_open) == (set(), {"b"}, 1)
+
+
 def test_one_message_says_what_is_new_and_one_what_is_over():
     found = news(RULE, rows("bcd"), {"a": "finding a", "b": "finding b"})
     new, over = messages(RULE, found, "see the page")

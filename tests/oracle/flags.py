@@ -2,9 +2,11 @@
 
 A finding is seen again by a night that observed some of its evidence. It ends when all of its evidence was answered
 without it, or its stay began. A night without an answer neither counts nor ends it; nor does an answer of which a part
-could not be read, nor that a market sells nothing for a night or two, as if it had failed. Two prices that were apart
-and meet are corrected, whatever became of others. That rates alone end no converted difference is left out: in this
-lake, none is explained by a rate later.
+could not be read, nor that a market sells nothing for a night or two, as if it had failed, nor that only a price of
+another market is off sale for as long. Two prices that were apart and meet are corrected, whatever became of others;
+while they are apart, and neither is said to deviate instead, nothing has ended. Nor does anything begin that two prices
+alone show, against what is open about the other of them, or while another market is silent. That rates alone end no
+converted difference is left out: in this lake, none is explained by a rate later.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 import relations_of_prices
 from history import OFFER, History, Key, Row, add, key_of
 from raw_zone import Sweep
-from relations_of_disparity import DISPARITY_PCT, disparities
+from relations_of_disparity import ALIKE_PCT, DISPARITY_PCT, disparities
 from relations_of_markup import markups
 from relations_of_pairs import Rates, pairs
 from relations_of_promises import Kinds, broken_promises, kinds_of
@@ -60,15 +62,17 @@ def flags(sweeps: list[Sweep], reference_market: str, rates: Rates, ranks: Mappi
         offers = relations_of_prices.frame(history)
         compared = pairs(offers, reference_market, rates, ranks, ["exact"])
         cells = list(history.cells.values())
+        seen, silent = _seen(compared, sweep), sold.silent(sweep)
+        told = [row | {"rule": "market_disparity"} for row in disparities(compared, cells, reference_market, rates)]
         findings = [
-            *(row | {"rule": "market_disparity"} for row in disparities(compared, cells, reference_market, rates)),
+            *(row for row in told if _is_decided(row, found, seen, silent)),
             *markups(offers, rates, ranks),
             *_promises(history, kinds),
         ]
         tonight: dict[Key, Row] = {}
         for row in sorted(findings, key=lambda row: -row["size_pct"]):
             tonight.setdefault((row["rule"], *(row.get("subject") or row["offer"])), row)
-        _move_on(found, sweep, history, tonight, _met(compared, sweep), sold.silent(sweep))
+        _move_on(found, sweep, history, tonight, seen, silent)
         found.nights.append(Night(sweep.started_at, sweep.snapshot_date, list(found.open.values()), sales.on_sale()))
     return found
 
@@ -80,16 +84,42 @@ def _promises(history: History, kinds: Kinds) -> list[Row]:
     ]
 
 
-def _met(compared: list[Row], sweep: Sweep) -> dict[Key, tuple[str, bool]]:
-    """Return the other market of each pair that the night saw both prices of, and whether the two meet."""
+def _seen(compared: list[Row], sweep: Sweep) -> dict[Key, Row]:
+    """Return the pairs that the night saw both prices of, by the offer that is compared."""
     return {
-        key_of(row["of"], OFFER): (
-            row["against"]["market"],
-            row["verdict"] == "meet" or abs(row["gap_pct"]) <= DISPARITY_PCT,
-        )
+        key_of(row["of"], OFFER): row
         for row in compared
         if row["currency_basis"] != "supplier_rate" and row["of"]["sweep_id"] == sweep.sweep_id
     }
+
+
+def _meet(pair: Row) -> bool:
+    return bool(pair["verdict"] == "meet" or abs(pair["gap_pct"]) <= DISPARITY_PCT)
+
+
+def _is_decided(row: Row, found: Flags, seen: dict[Key, Row], silent: set[tuple[str, str]]) -> bool:
+    """Whether a disparity is more than two prices, where that is not enough."""
+    if "compared_offer" not in row:
+        return True
+    contrary = found.open.get((row["rule"], *row["compared_offer"]))
+    is_contradicted = contrary is not None and (contrary["size_pct"] > 0) is not (row["size_pct"] > 0)
+    is_one_silent = any(source == row["source"] and market != row["market"] for source, market in silent)
+    if not is_contradicted and not (is_one_silent and (row["rule"], *row["offer"]) not in found.open):
+        return True
+    own, beside = seen[row["offer"]], seen.get(row["compared_offer"])
+    others = [
+        pair
+        for pair in seen.values()
+        if key_of(pair["against"], OFFER) == key_of(own["against"], OFFER) and pair["market"] != row["market"]
+    ]
+    if beside is None:
+        return any(pair["currency_basis"] == "same" and _meet(pair) for pair in others)
+    return any(
+        pair["market"] != beside["market"]
+        and pair["currency"] == beside["currency"]
+        and 100 * abs(pair["total"] / beside["total"] - 1) <= ALIKE_PCT
+        for pair in others
+    )
 
 
 def _move_on(
@@ -97,12 +127,12 @@ def _move_on(
     sweep: Sweep,
     history: History,
     tonight: dict[Key, Row],
-    met: dict[Key, tuple[str, bool]],
+    seen: dict[Key, Row],
     silent: set[tuple[str, str]],
 ) -> None:
     at = sweep.started_at
     for key, before in list(found.open.items()):
-        if key not in tonight and (ended := _ended(before, sweep, history, met, silent)):
+        if key not in tonight and (ended := _ended(before, sweep, history, seen, silent, tonight)):
             found.closed.append(before | ended)
             del found.open[key]
     for key, row in tonight.items():
@@ -121,33 +151,56 @@ def _move_on(
 
 
 def _ended(
-    flag: Row, sweep: Sweep, history: History, met: dict[Key, tuple[str, bool]], silent: set[tuple[str, str]]
+    flag: Row,
+    sweep: Sweep,
+    history: History,
+    seen: dict[Key, Row],
+    silent: set[tuple[str, str]],
+    tonight: dict[Key, Row],
 ) -> Row | None:
     at = sweep.started_at
     if flag["check_in"] <= sweep.snapshot_date:
         return {"resolved_at": datetime.combine(flag["check_in"], time(), UTC), "ended_by": "stay_began"}
     if flag["rule"] == "market_disparity":
         its = [
-            meet
+            pair
             for offer in flag["evidence"]
-            if offer in met
-            for market, meet in [met[offer]]
-            if flag["market"] in {market, offer[OFFER.index("market")]}
+            if (pair := seen.get(offer)) and flag["market"] in {pair["market"], pair["against"]["market"]}
         ]
-        if its and all(its):
+        if its and all(map(_meet, its)):
             return {"resolved_at": at, "ended_by": "value"}
+        if any(_is_apart_still(flag, pair) for pair in its) and not _is_another_said(flag, tonight):
+            return None
     rows = [history.open[offer] for offer in flag["evidence"] if offer in history.open]
-    if not all(_is_answered(row, at) or _has_left(history, row) for row in rows):
-        return None
-    if any(not row["is_offered"] and (row["source"], row["market"]) in silent for row in rows):
+    is_heard = all(_is_answered(row, at) or _has_left(history, row) for row in rows)
+    if not is_heard or any(not row["is_offered"] and (row["source"], row["market"]) in silent for row in rows):
         return None
     if not rows:
         why = "stay_began"
-    elif any(not row["is_offered"] or (row["unobserved_since"] and _has_left(history, row)) for row in rows):
-        why = "gone"
+    elif gone := [row for row in rows if _is_gone(history, row)]:
+        own = [row for row in rows if row["market"] == flag["market"]]
+        is_on_sale = bool(own) and not any(row in gone for row in own)
+        if is_on_sale and flag["last_flagged_at"] >= at - timedelta(days=SILENT_NIGHTS, hours=12):
+            return None
+        why = "not_compared" if is_on_sale else "gone"
     else:
         why = "not_asked" if any(_has_left(history, row) for row in rows) else "value"
     return {"resolved_at": at, "ended_by": why}
+
+
+def _is_apart_still(flag: Row, pair: Row) -> bool:
+    """Whether two prices in one currency still differ, in the direction of the finding about one of them."""
+    is_dearer = (pair["gap"] > 0) is (flag["market"] == pair["market"])
+    return pair["currency_basis"] == "same" and not _meet(pair) and is_dearer is (flag["size_pct"] > 0)
+
+
+def _is_another_said(flag: Row, tonight: dict[Key, Row]) -> bool:
+    """Whether another offer is found to deviate from this one."""
+    return any(row["rule"] == flag["rule"] and flag["offer"] in row["evidence"] for row in tonight.values())
+
+
+def _is_gone(history: History, row: Row) -> bool:
+    return not row["is_offered"] or bool(row["unobserved_since"] and _has_left(history, row))
 
 
 def _is_answered(row: Row, at: datetime) -> bool:

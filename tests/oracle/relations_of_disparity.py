@@ -3,11 +3,13 @@
 A gap counts above a percent, and at a reference rate only beyond every rate of 31 days; where other markets were
 answered in its currency, of eight, and only if the price deviates from these too. Offers in one currency speak before
 converted ones. Where most markets deviate alike, it is the reference market that does (with no other one in its
-currency, those at the level of one that deviates count too, though a rate may explain them): of lists and details of a
-sweep, those with more markets say so; and converted prices do, where a single market shares its currency. Where one was
-compared and another could still be heard, nothing is said. A converted disparity is as severe as its distance from the
-closest rate of eight days; where all markets in a currency are beyond every rate of 31 days, as its distance from the
-middle one of these, if that is less. With rates of one day only, what a rate allows counts twice.
+currency, those at the level of one that deviates count too, though a rate may explain them): of lists and details of
+a sweep, those with more markets say so; and converted prices do, where a single market shares its currency. Where one
+was compared and another could still be heard, nothing is said. Of converted prices, one that deviates does not agree
+with the reference market's, and one that is closer to the level of those that deviate agrees with neither. A
+converted disparity is as severe as its distance from the closest rate of eight days; where all markets in a currency
+are beyond every rate of 31 days, as its distance from the middle one of these, if that is less. With rates of one day
+only, what a rate allows counts twice.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from relations_of_pairs import (
 )
 
 DISPARITY_PCT = 1.0
+ALIKE_PCT = DISPARITY_PCT + float(TOLERANCE_PCT)
 ALLOWED_PCT = float(TOLERANCE_PCT + REFERENCE_RATE_PCT)
 _OFFER = (*SAME, "room_id", "board_id", "policy")
 _STAY = ("source", "property_id", "product_type", "check_in", "nights", "party")
@@ -36,7 +39,8 @@ _STAY = ("source", "property_id", "product_type", "check_in", "nights", "party")
 def market_disparity(pairs: list[Row], cells: list[Row], reference_market: str, rates: Rates) -> list[Row]:
     """`report.market_disparity`; `cells` as they were requested last."""
     found = disparities(pairs, cells, reference_market, rates)
-    return [{name: value for name, value in row.items() if name not in {"offer", "evidence"}} for row in found]
+    apart = {"offer", "evidence", "compared_offer"}
+    return [{name: value for name, value in row.items() if name not in apart} for row in found]
 
 
 def disparities(parity: list[Row], cells: list[Row], reference_market: str, rates: Rates) -> list[Row]:
@@ -96,7 +100,14 @@ def _is_confirmed(row: Row, pairs: list[Row], best: list[Row], rates: Rates) -> 
         for each in others
         if _is_apart(each, pairs, rates) and _is_beyond(each, 31, rates) and _is_alike(each, row)
     ]
-    return len(_markets(alike, bool)) > len(_markets(others, lambda each: _is_standing(each, rates)))
+
+    def is_for_it(each: Row) -> bool:
+        if not _is_standing(each, pairs, rates):
+            return False
+        away = abs((100 + each["gap_pct"]) / (100 + row["gap_pct"]) - 1)
+        return _is_dearer(each) is not _is_dearer(row) or 100 * away > abs(each["gap_pct"])
+
+    return len(_markets(alike, bool)) > len(_markets(others, is_for_it))
 
 
 def _is_alike(row: Row, other: Row) -> bool:
@@ -105,10 +116,12 @@ def _is_alike(row: Row, other: Row) -> bool:
     return _is_dearer(row) is _is_dearer(other) and abs(share - 1) <= (DISPARITY_PCT + ALLOWED_PCT) / 100
 
 
-def _is_standing(row: Row, rates: Rates) -> bool:
+def _is_standing(row: Row, pairs: list[Row], rates: Rates) -> bool:
     """Whether a price agrees with the reference market's: one that only a rate of the month explains does not."""
     if row["verdict"] == "meet":
         return True
+    if _is_apart(row, pairs, rates):
+        return False
     allowed = 0 if row["currency_basis"] == "same" else _allowed_pct(row, rates)
     return abs(_unexplained(row, 8, rates)) <= allowed + DISPARITY_PCT
 
@@ -185,7 +198,8 @@ def _is_split(row: Row, pairs: list[Row], apart: list[Row], rates: Rates) -> boo
         for each in apart
         if row["currency_basis"] == "reference_rate" and _is_beyond(each, 31, rates) and _is_alike(each, row)
     ]
-    standing = {each["market"] for each in pairs if _is_standing(each, rates)}
+    standing = {each["market"] for each in pairs if _is_standing(each, pairs, rates)}
+    standing -= {each["market"] for each in alike}
     return (
         len({each["market"] for each in alike}) > len(standing)
         and len({each["currency"] for each in alike}) > 1
@@ -308,6 +322,7 @@ def _finding(row: Row, reference_market: str, compared: int, alike: int) -> Row:
             "compared_total": row["reference_converted"],
             "compared_answered": row["reference_total"],
             "compared_currency": row["reference_currency"],
+            "compared_offer": key_of(row["against"], OFFER),
         }
         | _size(row["total"], row["reference_converted"])
     )
@@ -331,6 +346,7 @@ def _finding_beside(row: Row, peer: Row, compared: int, alike: int) -> Row:
             "compared_total": peer["total"],
             "compared_answered": peer["total"],
             "compared_currency": row["currency"],
+            "compared_offer": key_of(peer["of"], OFFER),
         }
         | _size(row["total"], peer["total"])
     )

@@ -35,4 +35,4 @@ def test_findings_begin_last_and_end_as_the_answers_say(rule, flagged, published
 
 def test_a_disparity_of_the_lake_ends_in_every_way(flagged):
     ended = {row["ended_by"] for row in flagged.closed if row["rule"] == "market_disparity"}
-    assert ended == {"value", "gone", "not_asked", "stay_began"}
+    assert ended == {"value", "gone", "not_compared", "not_asked", "stay_began"}

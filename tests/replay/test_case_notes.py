@@ -14,6 +14,8 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, LakeError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
+from pipeline.notify.alert_rules import AlertRules
+from pipeline.notify.alerts import tell_alerts
 from pipeline.publish import publish, republish_all
 from pipeline.publish.refresh import catch_up, refresh
 from pipeline.replay.case_notes import case_row, flags_of_cases, open_cases, say_of_case
@@ -63,6 +65,44 @@ def test_a_case_gathers_its_flags_and_keeps_its_id_and_what_was_said_of_it(lake)
     republish_all(lake, lambda: None)
     assert case_row(lake, case["case_id"]) == said
     assert flags_of_cases(lake, [case["case_id"], "b-1"]) == [case["evidence"][0]["flag_id"], "b-1"]
+
+
+RULES = AlertRules.model_validate(
+    {
+        "rule": [
+            {
+                "name": "cases",
+                "relation": "report.finding_case",
+                "where": "status IN ('new', 'open')",
+                "key": ["case_id"],
+                "who": ["desk"],
+            },
+            {"name": "flags", "relation": "report.flag", "who": ["desk"]},
+        ],
+        "receiver": {"desk": {"block": "slack-webhook/desk"}},
+    }
+)
+
+
+def told(lake: Lake) -> list[str]:
+    """Send alerts, and return the subjects of the messages."""
+    subjects = []
+    tell_alerts(lake, RULES, "the page", block=lambda _: lambda subject, _text: subjects.append(subject))
+    return subjects
+
+
+def test_what_someone_takes_on_is_not_told_as_resolved_and_what_is_muted_not_at_all(lake):
+    refresh(lake)
+    (case,) = open_cases(lake, 10)
+    assert told(lake) == ["nightaudit [warning] cases: 1 new", "nightaudit [warning] flags: 1 new"]
+    say_of_case(lake, case["case_id"], started_at(2), is_acknowledged=True)
+    refresh(lake)
+    assert told(lake) == []
+    lake.local("alerts/told.json").unlink()
+    say_of_case(lake, case["case_id"], started_at(3), muted_until=date(2100, 1, 1))
+    refresh(lake)
+    assert case_row(lake, case["case_id"])["status"] == "muted"
+    assert told(lake) == []
 
 
 def test_an_empty_note_or_owner_takes_the_one_before_back(lake, monkeypatch, tmp_path):

@@ -100,6 +100,10 @@ _WITH = {
     "night.found": (_FOUND, ()),
     "night.finding": (replace(_FOUND, columns=(tables.FLAG_ID, *_FOUND.columns)), ()),
     "night.reference_rule": (Table("reference_rule", "", (), (Column("version", INT, ""),)), ()),
+    "night.market_silent": (
+        Table("market_silent", "", (), (required("operation", TEXT, ""), required("market", TEXT, ""))),
+        (),
+    ),
     "night.failed_rule": (Table("failed_rule", "", (), (Column("relation", TEXT, ""),)), ()),
     # What the choice of properties for detail searches, and of offers to quote, is asked with: one row each.
     "given": (

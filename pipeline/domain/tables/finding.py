@@ -142,8 +142,9 @@ FLAG_CLOSED = Table(
         required(
             "ended_by",
             TEXT,
-            "`value`: all of its evidence was answered, and the rule finds nothing; `gone`: an offer of it was no "
-            "longer on sale; `not_asked`: the currency of an offer of it is no longer requested; `stay_began`.",
+            "`value`: all of its evidence was answered, and the rule finds nothing; `gone`: its offer was no longer on "
+            "sale; `not_compared`: only offers of other markets, with which it was compared, were no longer on sale; "
+            "`not_asked`: the currency of an offer of it is no longer requested; `stay_began`.",
         ),
     ),
 )
