@@ -86,7 +86,16 @@ class Collecting:
                     asked = (next(searches(at, at + 1, next(ids), market)) for at in range(shard.start, shard.stop))
                     yield shard, asked
 
-    def run(self, supplier, shards, *, in_flight=4, on_landed=None, meanwhile=None, covers=lambda _: True, samples=()):
+    def run(
+        self,
+        supplier,
+        shards,
+        *,
+        in_flight=4,
+        on_landed=None,
+        meanwhile=None,
+        **others,
+    ):
         async def go():
             self.collector = Collector(
                 self.lake,
@@ -95,8 +104,7 @@ class Collecting:
                 request_of,
                 in_flight=in_flight,
                 on_landed=on_landed or self._note,
-                covers=covers,
-                samples=samples,
+                **others,
             )
             if meanwhile is None:
                 await self.collector.collect(shards)

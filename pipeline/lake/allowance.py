@@ -5,6 +5,7 @@ cannot create the same one. Calls that a killed process had leased but not used 
 """
 
 import json
+import threading
 from collections.abc import Callable
 from datetime import datetime
 
@@ -27,20 +28,28 @@ class DailyCalls:
         self._left = 0
         self._leased = 0
         self._next_lease = 0
+        # Blocks of searches on several threads of a worker share it.
+        self._one_at_a_time = threading.RLock()
 
     def take(self) -> None:
         """Count one call. Raises CallsUsedUp when the day's calls are used up."""
-        if not self.covers(1):
-            raise CallsUsedUp.of_day(self._cap, self._day)
-        self._left -= 1
+        with self._one_at_a_time:
+            if not self.covers(1):
+                raise CallsUsedUp.of_day(self._cap, self._day)
+            self._left -= 1
 
     def count(self, calls: int) -> None:
         """Count calls that other machines have sent, even if they exceed the cap."""
-        self.covers(calls)
-        self._left -= calls
+        with self._one_at_a_time:
+            self.covers(calls)
+            self._left -= calls
 
     def covers(self, calls: int) -> bool:
         """Whether this many calls are left today; leases them for this process."""
+        with self._one_at_a_time:
+            return self._covers(calls)
+
+    def _covers(self, calls: int) -> bool:
         day = f"{self._now():%Y-%m-%d}"
         if day != self._day:
             self._day, self._left, self._leased, self._next_lease = day, 0, 0, 0

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pipeline.domain.errors import SettingsError
 from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
+from pipeline.lake.allowance import DailyCalls
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
 from pipeline.lake.s3.hand_over import HandOver
 from pipeline.night.search_body import body_of
@@ -17,12 +18,16 @@ from pipeline.night.supplier import allowance_of, open_client
 from pipeline.plan import SweepPlan
 from pipeline.settings import Settings, read_settings, utc_now
 from pipeline.supplier.auth import ClientCredentials
+from pipeline.supplier.pacer import Unlimited
+from pipeline.supplier.shared_calls import SharedCalls
 from pipeline.sweep import plan_of
 from pipeline.sweep.collect import Collector, Tally
 from pipeline.sweep.outage import samples_of
 
-# The token of this process outlasts a block: an expiry costs one token request for each worker.
+# The token of this process outlasts a block: an expiry costs one token request for each worker. So does its share of
+# the day's calls: what a block leased and did not use is for the next one.
 _credentials: dict[str, ClientCredentials] = {}
+_allowances: dict[tuple[object, ...], SharedCalls | DailyCalls | Unlimited] = {}
 
 
 def can_spread(settings: Settings) -> bool:
@@ -77,7 +82,7 @@ async def _sent(
         return not lake.exists(path) and read_ending(lake, manifest.sweep_id) is None
 
     # The night counts the calls of a lake on S3, as this machine's folder is not the lake.
-    plan, allowance = _plan(manifest), allowance_of(settings, None if handed else lake, utc_now)
+    plan, allowance = _plan(manifest), _allowance(settings, None if handed else lake)
     async with open_client(settings, lake, manifest, allowance=allowance, kept=_credentials) as client:
         collector = Collector(
             handed or lake,
@@ -92,6 +97,11 @@ async def _sent(
         # Looked up as each is opened: this worker may have been cut off for so long that others took its place.
         await collector.collect((shard, plan.searches(shard.start, shard.stop)) for shard in shards if is_left(shard))
     return collector.tally
+
+
+def _allowance(settings: Settings, lake: Lake | None) -> SharedCalls | DailyCalls | Unlimited:
+    of = (settings.base_url, settings.rate_store, settings.daily_calls, lake and lake.root)
+    return _allowances.setdefault(of, allowance_of(settings, lake, utc_now))
 
 
 @lru_cache(maxsize=1)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import xxhash
 
 import pipeline
-from pipeline.domain.errors import ClusterAway, SettingsError
+from pipeline.domain.errors import ClusterAway, NightauditError, SettingsError
 from pipeline.domain.servers import Cluster
 from pipeline.process.carrier import Brought, Carrier, Parcel
 
@@ -191,7 +191,12 @@ def _task(
     if refusal := _differs({**made_of(), "folder": folder}, wanted):
         raise _refused(platform.node(), refusal)
     do = partial(_spilling_apart, wanted.folder, partial(work, *args, **kwargs))
-    return do() if folder or parcel is None else parcel.do(do)
+    try:
+        return do() if folder or parcel is None else parcel.do(do)
+    except NightauditError as error:
+        # An error of a task group is in a circle with the group: it could not be pickled, and arrive as an Exception.
+        error.__cause__ = error.__context__ = None
+        raise
 
 
 def _spilling_apart(folder: str, work: Callable[[], T]) -> T:

@@ -4,6 +4,7 @@ The lake counts them too, so that an emptied store does not raise the cap. Calls
 when it ends, or when the day ends, are lost for the day.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -56,23 +57,27 @@ class SharedCalls:
         self._left = 0
         self._ends_at = 0.0
         self._now = now
+        # Blocks of searches on several threads of a worker share it.
+        self._one_at_a_time = threading.RLock()
 
     def take(self) -> None:
         """Count one call. Raises CallsUsedUp when the day's calls are used up, RateStoreAway without the store."""
-        if not self._holds(1):
-            raise CallsUsedUp.of_day(self._cap, f"{datetime.now(UTC):%Y-%m-%d}")
-        self.own.take()
-        self._left -= 1
+        with self._one_at_a_time:
+            if not self._holds(1):
+                raise CallsUsedUp.of_day(self._cap, f"{datetime.now(UTC):%Y-%m-%d}")
+            self.own.take()
+            self._left -= 1
 
     def covers(self, calls: int) -> bool:
         """Whether this many calls are left today; leases them for this process."""
-        try:
-            return self.own.covers(calls) and self._holds(calls)
-        except RateStoreAway as away:
-            if away.again_after_seconds is None:
-                raise
-            # Nothing is sent before the store answers again, and then `take` decides.
-            return True
+        with self._one_at_a_time:
+            try:
+                return self.own.covers(calls) and self._holds(calls)
+            except RateStoreAway as away:
+                if away.again_after_seconds is None:
+                    raise
+                # Nothing is sent before the store answers again, and then `take` decides.
+                return True
 
     def count(self, calls: int) -> None:
         """Count calls that other machines have sent: they have leased them."""

@@ -35,6 +35,9 @@ LeftOpen = Callable[[Search, Answer], tuple[int, ...]]
 # Whether the rest of the daily cap is enough for this many calls.
 Covers = Callable[[int], bool]
 
+# Whether another machine has landed a shard by the time that it is to be opened.
+HasLanded = Callable[[Shard], Awaitable[bool]]
+
 
 @dataclass(slots=True)
 class Tally:
@@ -68,6 +71,7 @@ class Collector:
         tally: Tally | None = None,
         covers: Covers = lambda _: True,
         samples: Iterable[Search] = (),
+        has_landed: HasLanded | None = None,
     ) -> None:
         self.tally = tally or Tally()
         self._sweep_id = sweep_id
@@ -80,6 +84,8 @@ class Collector:
         self._probing = asyncio.Lock()
         self._reported: set[int] = set()
         self._covers = covers
+        self._has_landed = has_landed
+        self._on_landed = on_landed
         self._shards = OpenShards(landing, sweep_id, in_flight, on_landed)
         self._next = asyncio.Lock()
 
@@ -112,6 +118,10 @@ class Collector:
     ) -> AsyncIterator[tuple[OpenShard, Search]]:
         for shard, searches in shards:
             await self._shards.room()
+            if self._has_landed is not None and await self._has_landed(shard):
+                self._shards.give_room_back()
+                await self._on_landed(shard)
+                continue
             await self._await_cover(shard.stop - shard.start)
             if self._stopping:
                 return

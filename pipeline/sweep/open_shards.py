@@ -70,6 +70,10 @@ class OpenShards:
         """Wait until one more shard may be open."""
         await self._room.acquire()
 
+    def give_room_back(self) -> None:
+        """Let another shard be open instead of the one that room was made for."""
+        self._room.release()
+
     def open(self, shard: Shard) -> OpenShard:
         """Open a shard; there is room."""
         opened = OpenShard(shard, shard.stop - shard.start)

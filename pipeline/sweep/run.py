@@ -10,7 +10,7 @@ from functools import partial
 from pipeline.domain.errors import CallsUsedUp, NightauditError, SweepStopped
 from pipeline.domain.search import NODES_PER_SEARCH, Search
 from pipeline.domain.servers import Cluster
-from pipeline.domain.shards import Segment
+from pipeline.domain.shards import Segment, Shard
 from pipeline.lake import Lake
 from pipeline.lake.raw import Ending, Manifest, read_ending, second_look, write_ending
 from pipeline.normalise.segment import SegmentResult
@@ -103,6 +103,7 @@ async def run(
                             tally=progress.tally,
                             covers=asking.covers,
                             samples=samples_of(plan),
+                            has_landed=partial(_has_landed, lake, sweep_id),
                         )
                         under_way.look_again = partial(
                             _look_again, lake, sweep_id, collector, plan, options.max_body_bytes
@@ -156,11 +157,21 @@ def close(lake: Lake, manifest: Manifest, now: datetime) -> None:
 
 
 def _end(lake: Lake, sweep_id: str, ending: Ending) -> None:
-    if lake.copy is not None:
-        # A worker may have been cut off for long. What it hands over from now on is not fetched.
-        lake.copy.handed.end(sweep_id)
-        lake.receive(sweep_id)
+    lake.receive(sweep_id)
     write_ending(lake, sweep_id, ending)
+    if lake.copy is not None:
+        # Only once the store has the ending: before, workers must be able to send what the next run gives them.
+        lake.commit()
+        lake.copy.handed.end(sweep_id)
+
+
+async def _has_landed(lake: Lake, sweep_id: str, shard: Shard) -> bool:
+    """Return whether workers that an earlier run left behind, or this one, have landed a shard meanwhile."""
+    if lake.copy is None:
+        return False
+    path = lake.shard_path(sweep_id, shard.name)
+    await asyncio.to_thread(lake.receive, sweep_id, [path])
+    return lake.exists(path)
 
 
 async def _look_again(

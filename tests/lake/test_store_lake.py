@@ -443,12 +443,20 @@ def test_a_handed_over_answer_that_is_lost_is_named_and_can_be_requested_again(m
         with pytest.raises(CorruptObject, match="is missing") as lost:
             lake.receive(SWEEP)
         assert f"delete {address}/landed/{SHARD}" in lost.value.hint
+        # A sweep that cannot be closed yet is open, for its workers too.
+        with pytest.raises(CorruptObject, match="is missing"):
+            close(lake, Mock(sweep_id=SWEEP), datetime(2026, 10, 1, tzinfo=UTC))
+        assert not handed.has_ended(SWEEP)
         store.delete([f"landed/{SHARD}"])
         lake.receive(SWEEP)
         assert not lake.exists(SHARD)
-        store.put_new(f"landed/{SHARD}", b"not a record")
-        with pytest.raises(CorruptObject, match="cannot be read"):
-            lake.receive(SWEEP)
+        for record in (b"not a record", b'["../../lake.json", 3]'):
+            store.put_new(f"landed/{SHARD}", record)
+            with pytest.raises(CorruptObject, match="cannot be read"):
+                lake.receive(SWEEP)
+            store.delete([f"landed/{SHARD}"])
+        close(lake, Mock(sweep_id=SWEEP), datetime(2026, 10, 1, tzinfo=UTC))
+        assert handed.has_ended(SWEEP)
 
 
 def test_an_entry_whose_answer_was_lost_is_known_as_our_own(address):

@@ -6,14 +6,17 @@ import hashlib
 import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import duckdb
 import pytest
 from dask_machines import Machines, await_true, while_one_works, with_disk_of_its_own
 from night_machine import ADDRESS, SPEC, Machine, assert_same, contents_but_when
+from redis import Redis
 from s3_server import s3_server
 
+from pipeline.domain.addresses import host_and_port
 from pipeline.lake.s3.object_store import Store
 from pipeline.sandbox.server.launch import SandboxProcess
 
@@ -56,8 +59,9 @@ def server(request, monkeypatch):
 
 
 @pytest.fixture
-def cluster(tmp_path, given, server):
+def cluster(request, tmp_path, given, server):
     """Three workers with the supplier's settings; with a store, they share nothing else with `spread`."""
+    of_workers = given | getattr(request, "param", {})
     pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`")
     (tmp_path / "machines").mkdir()
     made, copy = Machines(tmp_path / "machines"), tmp_path / "spread" / "copy"
@@ -65,7 +69,7 @@ def cluster(tmp_path, given, server):
     try:
         for number in range(3):
             by = with_disk_of_its_own(copy, tmp_path / f"disk-{number}") if server is not None else ()
-            made.start_worker(by=by, **given)
+            made.start_worker(by=by, **of_workers)
         made.wait_for_workers()
         yield made
     finally:
@@ -214,9 +218,38 @@ def test_the_calls_of_a_day_hold_for_workers_also_if_the_rate_store_has_lost_its
     for _ in range(2):
         process = spread.start("nightly", NIGHTAUDIT_DAILY_CALLS=str(cap))
         said = process.communicate(timeout=600)[0]
-        assert "daily cap" in said or "NIGHTAUDIT_DAILY_CALLS" in said, said
+        assert "NIGHTAUDIT_DAILY_CALLS" in said
+        assert "Traceback" not in said
         assert sum(searches(supplier).values()) <= cap
         redis_machine.restart(0)
+
+
+def test_workers_keep_what_they_leased_of_the_days_calls_for_their_next_block(spread, supplier, redis):
+    cap = 20_000
+    spread.run("nightly", NIGHTAUDIT_DAILY_CALLS=str(cap))
+    with Redis.from_url(redis) as store:
+        (used,) = (int(store.hget(key, "used")) for key in store.keys("nightaudit:calls:*"))
+    # A lease is a hundredth. Each worker, and the machine of the night, has at most one left.
+    assert used <= sum(searches(supplier).values()) + 4 * cap // 100
+
+
+def test_a_night_whose_workers_run_out_of_calls_is_closed_and_published(spread, supplier, redis):
+    cap, left = 1000, 300
+    with Redis.from_url(redis) as store:
+        used = {"day": int(time.time() // 86400), "used": cap - left}
+        store.hset(f"nightaudit:calls:{host_and_port(supplier.base_url)}", mapping=used)
+    said = spread.run("nightly", NIGHTAUDIT_DAILY_CALLS=str(cap))
+    assert "The sweep is closed; the answers that have landed are published" in said
+    assert sum(searches(supplier).values()) <= left
+    assert rows(spread, "SELECT count(*) > 0 FROM mart.offer_latest") == [(True,)]
+
+
+@pytest.mark.parametrize("cluster", [{"NIGHTAUDIT_CLIENT_SECRET": "wrong"}], indirect=True)
+def test_an_error_of_a_worker_is_reported_like_one_of_this_machine(spread):
+    said = spread.run("nightly", code=1)
+    assert "Traceback" not in said
+    assert "The token endpoint" in said
+    assert "searches have landed and are kept" in said
 
 
 def test_without_the_suppliers_settings_at_the_workers_the_night_sends_from_its_own_machine(

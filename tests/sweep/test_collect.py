@@ -137,6 +137,18 @@ def test_a_shard_that_is_there_already_is_left_as_it_is(collecting, supplier):
     assert {path: path.read_bytes() for path in collecting.lake.root.rglob("*.parquet")} == before
 
 
+def test_what_another_machine_has_landed_meanwhile_is_not_sent(collecting, supplier):
+    supplier = supplier()
+
+    async def has_landed(shard) -> bool:
+        return shard.number in {0, 2}
+
+    tally = collecting.run(supplier, collecting.shards(100), has_landed=has_landed)
+    assert [record.search_id >> 8 for record in collecting.records()] == [*range(32, 64), *range(96, 100)]
+    assert sorted(collecting.landed) == [f"multi-GB-00000{number}" for number in range(4)]
+    assert (tally.searches, len(supplier.asked)) == (36, 36)
+
+
 @pytest.mark.parametrize("in_flight", [1, 4, 64])
 def test_a_slow_search_does_not_let_open_shards_pile_up(collecting, supplier, in_flight):
     supplier = supplier()

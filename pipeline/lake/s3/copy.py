@@ -18,7 +18,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from pipeline.domain.errors import LakeBusy, LakeFull
+from pipeline.domain.errors import CorruptObject, LakeBusy, LakeFull
 from pipeline.lake.checksums import FOLDER, Recorded
 from pipeline.lake.files import noted_as_gone
 from pipeline.lake.s3.catch_up import CatchUp
@@ -208,8 +208,8 @@ class Copy:
             return
         try:
             look = fetch_file(self._store, self.root, path, it)
-        except FileNotFoundError as error:
-            raise self.handed.missing(path, error) from None
+        except (FileNotFoundError, CorruptObject) as error:
+            raise self.handed.lost(path, it, error) from None
         except OSError as error:
             raise _unusable(self._folder, error) from None
         self._sent[path] = Known(it, look)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -21,6 +22,7 @@ from pipeline.lake.s3.commit_log import IN_FLIGHT, Object
 from pipeline.lake.s3.object_store import Store
 
 FOLDER = "landed"
+_RECORD = tuple[Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")], Annotated[int, msgspec.Meta(ge=0)]]
 
 
 class HandOver:
@@ -67,7 +69,7 @@ class HandOver:
         """Return the object of a file; None: it has not been handed over. Raises CorruptObject."""
         key = f"{FOLDER}/{path}"
         try:
-            found: Object = msgspec.json.decode(self._store.get(key), type=Object)
+            found: Object = msgspec.json.decode(self._store.get(key), type=_RECORD)
         except FileNotFoundError:
             return None
         except msgspec.MsgspecError as error:
@@ -78,10 +80,11 @@ class HandOver:
             ) from None
         return found
 
-    def missing(self, path: str, error: FileNotFoundError) -> CorruptObject:
-        """Return the error for a file whose object is missing."""
+    def lost(self, path: str, it: Object, error: Exception) -> CorruptObject:
+        """Return the error for a file whose object is missing or damaged."""
+        fault = "missing" if isinstance(error, FileNotFoundError) else "damaged"
         return CorruptObject(
-            f"An object of {self._address} that a worker has written is missing: {error}",
+            f"{self._address}/objects/{it[0]}, which a worker has written, is {fault}.",
             kept="Everything else that has landed is kept.",
             hint="Restore it in the bucket, from a version or a backup. If it holds raw answers, you may instead "
             f"delete {self._address}/{FOLDER}/{path}: its searches are then requested again.",
