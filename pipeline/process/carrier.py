@@ -23,6 +23,13 @@ class Parcel(Protocol):
         """Do the work with these files."""
 
 
+class Probe(Protocol):
+    """Checks, on a worker, that it can bring files there and back."""
+
+    def __call__(self) -> str:
+        """Return why it cannot; empty: it can."""
+
+
 class Carrier(Protocol):
     """Brings files to tasks and back."""
 
@@ -31,3 +38,6 @@ class Carrier(Protocol):
 
     def land(self, brought: Brought) -> None:
         """Put in place what a task wrote."""
+
+    def probe(self) -> Probe:
+        """Return what a worker checks before it gets work."""

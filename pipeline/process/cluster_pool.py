@@ -15,23 +15,18 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib.metadata import version
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-import xxhash
-
-import pipeline
 from pipeline.domain.errors import ClusterAway, NightauditError, SettingsError
 from pipeline.domain.servers import Cluster
 from pipeline.process.carrier import Brought, Carrier, Parcel
+from pipeline.process.made_of import look, made_of
 
 if TYPE_CHECKING:
     from distributed import Client
 
-# Libraries whose versions could change the bytes of files.
-_LIBRARIES = ("duckdb", "pyarrow", "msgspec", "numpy")
 _CONNECT_SECONDS = 10.0
 _KEPT = "All raw answers that have landed are kept, and the published file is unchanged."
 
@@ -153,34 +148,10 @@ class ClusterPool(Executor):
                 raise _refused(worker, refusal)
             if seen["folder"] == self._wanted.folder and not (self._folder / seen["answer"]).exists():
                 raise _refused(worker, "sees a different lake from this machine")
+        for worker, why in sorted(self._client.run(self._carrier.probe()).items() if self._carrier else ()):
+            if why:
+                raise _refused(worker, f"cannot use the lake on S3: {why}")
         return sum(threads.values())
-
-
-def look(folder: Path) -> dict[str, str]:
-    """Return the versions of this process and whether it sees a folder of the lake, in which it leaves an answer."""
-    seen = dict(made_of()) | {"folder": str(folder) if folder.is_dir() else "", "answer": secrets.token_hex(8)}
-    if seen["folder"]:
-        try:
-            (folder / seen["answer"]).touch()
-        except OSError as error:
-            seen["folder"] = f"cannot write there: {error.strerror}"
-    return seen
-
-
-@cache
-def made_of() -> Mapping[str, str]:
-    """Return the versions of this process: a digest of our code and SQL, and the libraries that write files."""
-    package = Path(pipeline.__file__).parent
-    installed = package / "_sql"
-    sql = installed if installed.is_dir() else package.parent / "sql"
-    digest = xxhash.xxh3_64()
-    for root, pattern in ((package, "*.py"), (sql, "*.sql"), (sql, "*.toml")):
-        for place in sorted(root.rglob(pattern)):
-            digest.update(place.relative_to(root).as_posix().encode())
-            digest.update(place.read_bytes())
-    code = f"{pipeline.__version__}, {digest.hexdigest()}"
-    python = ".".join(platform.python_version_tuple()[:2])
-    return {"nightaudit": code, "Python": python} | {name: version(name) for name in _LIBRARIES}
 
 
 def _task(

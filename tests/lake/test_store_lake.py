@@ -33,7 +33,7 @@ from pipeline.lake.s3.copy import Copy
 from pipeline.lake.s3.copy_files import fetch_file, is_sums
 from pipeline.lake.s3.hand_over import HandOver
 from pipeline.lake.s3.object_store import Store
-from pipeline.lake.s3.parcels import Parcel
+from pipeline.lake.s3.parcels import Parcel, StoreProbe
 from pipeline.night.verify import verify
 from pipeline.process.carrier import Brought
 from pipeline.sweep import close
@@ -727,6 +727,15 @@ def test_a_worker_removes_nothing_from_a_lake_that_its_machine_writes_meanwhile(
     with taken_over.writing("the night of the worker's machine"):
         stale.do(list)
     assert sorted(machine("b").names("tables/offer")) == ["first", "second", "third"]
+
+
+def test_a_worker_that_cannot_use_the_store_says_so_before_it_gets_work(machine, address, tmp_path):
+    lake = machine("a")
+    assert lake.carrier(list).probe()() == ""
+    assert not Store(address).list_after("clock")
+    assert "no-such-bucket" in StoreProbe("s3://no-such-bucket/lake", str(lake.root))()
+    (tmp_path / "file").touch()
+    assert str(tmp_path) in StoreProbe(address, str(tmp_path / "file" / "lake"))()
 
 
 def test_a_task_whose_object_is_gone_says_so(machine, tmp_path):

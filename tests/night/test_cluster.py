@@ -22,7 +22,8 @@ from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.database import connect
 from pipeline.night.rebuild import rebuild
-from pipeline.process.cluster_pool import _task, _Wanted, made_of, open_pool
+from pipeline.process.cluster_pool import _task, _Wanted, open_pool
+from pipeline.process.made_of import made_of
 from pipeline.publish import republish_all
 from pipeline.settings import Settings
 from pipeline.sweep import SweepOptions

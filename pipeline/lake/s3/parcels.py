@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock
 
-from pipeline.domain.errors import LakeError, LakeFull
+from pipeline.domain.errors import LakeError, LakeFull, NightauditError
 from pipeline.lake.files import beside, touching
 from pipeline.lake.s3.commit_log import IN_FLIGHT, Object
 from pipeline.lake.s3.copy import COPY_INDEX, Copy
@@ -46,6 +46,25 @@ class Parcel:
         return Brought(result, here.send(place.relative_to(root).as_posix() for place in sorted(touched)))
 
 
+@dataclass(frozen=True, slots=True)
+class StoreProbe:
+    """Whether a worker can read and write the store, and the folder that the lake has on every machine."""
+
+    address: str
+    root: str
+
+    def __call__(self) -> str:
+        """Return why it cannot; empty: it can."""
+        try:
+            Store(self.address).now()
+            Path(self.root).mkdir(parents=True, exist_ok=True)
+        except NightauditError as error:
+            return error.message
+        except OSError as error:
+            return f"{self.root}: {error.strerror or error}"
+        return ""
+
+
 class Carrier:
     """Sends tasks with the files that they read; `reads` names those from a task's arguments."""
 
@@ -60,6 +79,10 @@ class Carrier:
     def land(self, brought: Brought) -> None:
         """Fetch what a task wrote."""
         self._copy.land(brought.files)
+
+    def probe(self) -> StoreProbe:
+        """Return what a worker checks before it gets work."""
+        return StoreProbe(self._copy.address, str(self._copy.root))
 
 
 class _Held(msgspec.Struct):
