@@ -15,9 +15,19 @@ from pipeline.lake.delta import commit_rows, is_committed
 from pipeline.lake.raw import raw_address
 from pipeline.lake.raw_answer import Evidence, evidence_at
 from pipeline.night.confirm_plan import ConfirmRun, shard_name, shard_of
+from pipeline.publish import published_sweeps
 from pipeline.replay.answers import answers_behind
 from pipeline.replay.finding import Row, flag_rows
-from pipeline.replay.republish import ReplayedNight, ended, findings, nights_of, normalised, replayed, sweep_table
+from pipeline.replay.republish import (
+    ReplayedNight,
+    ended,
+    findings,
+    hold_open,
+    nights_of,
+    normalised,
+    replayed,
+    sweep_table,
+)
 
 _ANSWERED = {"offered", "no_offer", "absent"}
 _STOPPED = "its search was not sent, or its answer did not land: the run was stopped"
@@ -119,7 +129,7 @@ def _reason(
 def _why_open(cells: Iterable[tuple[int, int]], statuses: Mapping[tuple[int, int], Row]) -> str:
     """Return why a flag is neither found in the new answers nor over, as on a night that keeps it open."""
     if all(statuses[cell]["is_whole"] for cell in cells):
-        return "only exchange rates have moved since it was last found: its prices are still as far apart"
+        return "its prices are still apart, or one that they are compared with is not on sale now"
     return "a part of the answers could not be read, and may show it"
 
 
@@ -136,7 +146,9 @@ def _judged_again(
     nights.append(ReplayedNight(_sweep_now(lake, run), rows))
     try:
         with replayed(lake, nights, run.analysis[flags[0]["flag_id"]], None) as session:
-            return findings(session, flags[0]["relation"]), ended(session, flags)
+            hold_open(session, flags)
+            found = findings(session, flags[0]["relation"])
+            return found, ended(session, published_sweeps(lake)[-1].analysis.silent_nights)
     except duckdb.Error as error:
         raise LakeError(
             f"The rule of {flags[0]['flag_id']} cannot be evaluated: {first_line(error)}",

@@ -90,10 +90,15 @@ def findings(session: duckdb.DuckDBPyConnection, rule: str) -> dict[str, dict[st
     return {row["flag_id"]: row for row in rows_of(session.execute("SELECT * FROM memory.night.finding"))}
 
 
-def ended(session: duckdb.DuckDBPyConnection, flags: Sequence[Row]) -> set[str]:
-    """Return which of these open flags the last night of a replay would end. `findings` was called for their rule."""
+def hold_open(session: duckdb.DuckDBPyConnection, flags: Sequence[Row]) -> None:
+    """Let these flags be open before the last night of a replay."""
     table = NATIVE["state.flag_open"]
     _fill(session, "state.flag_open", table, [pa.Table.from_pylist(list(flags), schema=table.schema)])
+
+
+def ended(session: duckdb.DuckDBPyConnection, silent_nights: int) -> set[str]:
+    """Return which of the open flags the last night of a replay would end. `findings` was called for their rule."""
+    session.execute("UPDATE ref.analysis SET silent_nights = ?", [silent_nights])
     # A few answers do not show whether their market sold nothing.
     session.execute("TRUNCATE state.cell_count")
     return {row["flag_id"] for row in rows_of(session.execute(relation("staging", "flag_ended").sql))}

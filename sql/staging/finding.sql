@@ -4,7 +4,8 @@
 -- Where the reference market's currency is late, prices of other markets are off in the other direction: they are no
 -- findings of their own, even at a property where few enough markets are off to leave it open which one is late.
 -- Two prices alone do not show which deviates. If no third market agrees with one of them tonight, an open finding
--- about the other one stands, and a new finding waits for a market that is silent tonight.
+-- about the other one stands, and a new finding waits for a market that is silent tonight, or that has sold the offer
+-- before: unless only the price that it is about has changed since.
 -- flag_id: Id of the flag, the same every night: the rule and the subject_key in hex; argument of `nightaudit explain`.
 WITH late AS (
     SELECT
@@ -85,17 +86,85 @@ compared AS (
             list_filter(found.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03
         ) AS compared_key
     FROM night.found AS found
-    WHERE found.rule = 'market_disparity'
+    WHERE
+        found.rule = 'market_disparity'
+        AND found.subject_key
+        = mart.subject_key(
+            'market_disparity', concat_ws('|', found.evidence[1].source, found.evidence[1].offer_key)
+        )
 ),
 
--- Those that an open finding about the other offer contradicts, or that are new while a market is silent.
-doubted AS (
-    SELECT DISTINCT compared.*
+-- Those that no open finding says already.
+begun AS (
+    SELECT compared.*
     FROM compared
-    LEFT JOIN state.flag_open AS before
+    ANTI JOIN state.flag_open AS before
         ON
             before.rule = 'market_disparity'
             AND before.subject_key = compared.subject_key
+            AND sign(before.size_pct) = compared.side
+),
+
+near AS MATERIALIZED (
+    SELECT
+        offer.source,
+        offer.property_id,
+        offer.offer_key,
+        offer.market,
+        offer.product_type,
+        offer.check_in,
+        offer.nights,
+        offer.party,
+        offer.room_id,
+        offer.board_id,
+        offer.policy_key,
+        offer.currency,
+        offer.is_offered,
+        offer.valid_from
+    FROM state.offer_open AS offer
+    SEMI JOIN begun ON begun.property_id = offer.property_id
+),
+
+-- Where a third market has sold the offer, and what has changed since does not show which price moved.
+was_third AS (
+    SELECT begun.subject_key
+    FROM begun
+    INNER JOIN near AS own
+        ON
+            own.source = begun.source
+            AND own.property_id = begun.property_id
+            AND own.offer_key = begun.offer_key
+    INNER JOIN near AS other
+        ON
+            other.source = begun.source
+            AND other.property_id = begun.property_id
+            AND other.offer_key = begun.compared_key
+    INNER JOIN near AS third
+        ON
+            third.source = own.source
+            AND third.property_id = own.property_id
+            AND third.product_type = own.product_type
+            AND third.check_in = own.check_in
+            AND third.nights = own.nights
+            AND third.party = own.party
+            AND third.room_id IS NOT DISTINCT FROM own.room_id
+            AND third.board_id IS NOT DISTINCT FROM own.board_id
+            AND third.policy_key = own.policy_key
+            AND third.currency IS NOT DISTINCT FROM other.currency
+    WHERE
+        third.market <> own.market
+        AND third.market <> other.market
+        AND NOT third.is_offered
+    GROUP BY begun.subject_key, own.valid_from, other.valid_from
+    HAVING NOT (own.valid_from >= max(third.valid_from) AND other.valid_from < max(third.valid_from))
+),
+
+-- Those that an open finding about the other offer contradicts, or that are new while a third market is missing.
+doubted AS (
+    SELECT DISTINCT compared.*
+    FROM compared
+    LEFT JOIN begun ON begun.subject_key = compared.subject_key
+    LEFT JOIN was_third ON was_third.subject_key = compared.subject_key
     LEFT JOIN state.flag_open AS contrary
         ON
             contrary.rule = 'market_disparity'
@@ -107,9 +176,9 @@ doubted AS (
             silent.market <> compared.market
             AND silent.operation = CASE compared.source WHEN 'multi' THEN 'multi' ELSE 'single' END
     WHERE
-        compared.subject_key
-        = mart.subject_key('market_disparity', concat_ws('|', compared.source, compared.offer_key))
-        AND (contrary.flag_id IS NOT NULL OR (silent.market IS NOT NULL AND before.flag_id IS NULL))
+        contrary.flag_id IS NOT NULL
+        OR was_third.subject_key IS NOT NULL
+        OR (silent.market IS NOT NULL AND begun.subject_key IS NOT NULL)
 ),
 
 -- Tonight's prices of the same offer in all markets.

@@ -11,6 +11,7 @@ WITH evidence AS (
         before.fx,
         before.last_flagged_at,
         before.evidence[1].sweep_id AS compared_sweep_id,
+        len(before.evidence) AS items,
         list_filter(before.evidence, LAMBDA seen: seen['role'] = 'compared')[1] AS compared, -- noqa: RF02
         unnest(before.evidence) AS item
     FROM state.flag_open AS before
@@ -71,6 +72,7 @@ pair AS MATERIALIZED (
 of_flag AS (
     SELECT
         evidence.flag_id,
+        evidence.items,
         evidence.market AS flag_market,
         evidence.size_pct,
         evidence.fx,
@@ -88,12 +90,23 @@ of_flag AS (
 ),
 
 -- Prices that were apart and meet are corrected, whatever became of other markets: these only showed which deviated.
+-- The reference market's is corrected when it has changed, or meets all prices that showed it: one may have moved too.
 met AS (
     SELECT of_flag.flag_id
     FROM of_flag
+    LEFT JOIN state.offer_open AS reference
+        ON
+            reference.source = of_flag.source
+            AND reference.property_id = of_flag.property_id
+            AND reference.offer_key = of_flag.reference_offer_key
     WHERE of_flag.flag_market IN (of_flag.market, of_flag.reference_market)
     GROUP BY of_flag.flag_id
-    HAVING bool_and(of_flag.is_met)
+    HAVING
+        bool_and(of_flag.is_met)
+        AND (
+            bool_or(of_flag.flag_market = of_flag.market OR reference.valid_from > of_flag.last_flagged_at)
+            OR count(*) >= any_value(of_flag.items) - 1
+        )
 ),
 
 -- Two prices in one currency that are still apart: with fewer markets on sale, it may be unknown which deviates, but

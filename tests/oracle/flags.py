@@ -5,7 +5,8 @@ without it, or its stay began. A night without an answer neither counts nor ends
 could not be read, nor that a market sells nothing for a night or two, as if it had failed, nor that only a price of
 another market is off sale for as long. Two prices that were apart and meet are corrected, whatever became of others;
 while they are apart, and neither is said to deviate instead, nothing has ended. Nor does anything begin that two prices
-alone show, against what is open about the other of them, or while another market is silent. That rates alone end no
+alone show, against what is open about the other of them, while another market is silent, or where one has sold the
+offer before, unless only the accused price has changed since. That rates alone end no
 converted difference is left out: in this lake, none is explained by a rate later.
 """
 
@@ -65,7 +66,7 @@ def flags(sweeps: list[Sweep], reference_market: str, rates: Rates, ranks: Mappi
         seen, silent = _seen(compared, sweep), sold.silent(sweep)
         told = [row | {"rule": "market_disparity"} for row in disparities(compared, cells, reference_market, rates)]
         findings = [
-            *(row for row in told if _is_decided(row, found, seen, silent)),
+            *(row for row in told if _is_decided(row, found, history, seen, silent)),
             *markups(offers, rates, ranks),
             *_promises(history, kinds),
         ]
@@ -97,14 +98,31 @@ def _meet(pair: Row) -> bool:
     return bool(pair["verdict"] == "meet" or abs(pair["gap_pct"]) <= DISPARITY_PCT)
 
 
-def _is_decided(row: Row, found: Flags, seen: dict[Key, Row], silent: set[tuple[str, str]]) -> bool:
+def _has_left_it_open(row: Row, history: History) -> bool:
+    """Whether a third market has sold the offer, and what has changed since does not show which price moved."""
+    own, other = history.open[row["offer"]], history.open[row["compared_offer"]]
+    same = ("source", "property_id", "product_type", "check_in", "nights", "party", "room_id", "board_id", "policy")
+    left = [
+        third["valid_from"]
+        for third in history.open.values()
+        if not third["is_offered"]
+        and key_of(third, same) == key_of(own, same)
+        and third["market"] not in {own["market"], other["market"]}
+        and third["currency"] == other["currency"]
+    ]
+    return bool(left) and not (own["valid_from"] >= max(left) and other["valid_from"] < max(left))
+
+
+def _is_decided(row: Row, found: Flags, history: History, seen: dict[Key, Row], silent: set[tuple[str, str]]) -> bool:
     """Whether a disparity is more than two prices, where that is not enough."""
     if "compared_offer" not in row:
         return True
     contrary = found.open.get((row["rule"], *row["compared_offer"]))
     is_contradicted = contrary is not None and (contrary["size_pct"] > 0) is not (row["size_pct"] > 0)
+    before = found.open.get((row["rule"], *row["offer"]))
+    is_new = before is None or (before["size_pct"] > 0) is not (row["size_pct"] > 0)
     is_one_silent = any(source == row["source"] and market != row["market"] for source, market in silent)
-    if not is_contradicted and not (is_one_silent and (row["rule"], *row["offer"]) not in found.open):
+    if not is_contradicted and not (is_new and (is_one_silent or _has_left_it_open(row, history))):
         return True
     own, beside = seen[row["offer"]], seen.get(row["compared_offer"])
     others = [
@@ -167,7 +185,8 @@ def _ended(
             for offer in flag["evidence"]
             if (pair := seen.get(offer)) and flag["market"] in {pair["market"], pair["against"]["market"]}
         ]
-        if its and all(map(_meet, its)):
+        is_shown = len(its) >= len(flag["evidence"]) - 1 or any(_has_changed(flag, pair, history) for pair in its)
+        if its and all(map(_meet, its)) and is_shown:
             return {"resolved_at": at, "ended_by": "value"}
         if any(_is_apart_still(flag, pair) for pair in its) and not _is_another_said(flag, tonight):
             return None
@@ -192,6 +211,13 @@ def _is_apart_still(flag: Row, pair: Row) -> bool:
     """Whether two prices in one currency still differ, in the direction of the finding about one of them."""
     is_dearer = (pair["gap"] > 0) is (flag["market"] == pair["market"])
     return pair["currency_basis"] == "same" and not _meet(pair) and is_dearer is (flag["size_pct"] > 0)
+
+
+def _has_changed(flag: Row, pair: Row, history: History) -> bool:
+    """Whether a pair is the finding's own, or the reference market's price, which it is about, has changed since."""
+    if flag["market"] == pair["market"]:
+        return True
+    return bool(history.open[key_of(pair["against"], OFFER)]["valid_from"] > flag["last_flagged_at"])
 
 
 def _is_another_said(flag: Row, tonight: dict[Key, Row]) -> bool:
