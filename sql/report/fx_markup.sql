@@ -28,7 +28,18 @@ WITH own AS (
     LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
 ),
 
--- Exact pairs with the reference market, and whether rates of the last 31 days, but not of eight, explain the gap.
+-- Offers of the reference market with a pair at a reference rate: no others are of interest, and a lake of one currency
+-- has none.
+exchanged AS (
+    SELECT DISTINCT
+        pair.source,
+        pair.property_id,
+        pair.reference_offer_key
+    FROM mart.market_parity AS pair
+    WHERE pair.match_grade = 'exact' AND pair.currency_basis = 'reference_rate'
+),
+
+-- Exact pairs with these, and whether rates of the last 31 days, but not of eight, explain the gap.
 placed AS MATERIALIZED (
     SELECT
         pair.source,
@@ -64,6 +75,11 @@ placed AS MATERIALIZED (
             allowed_pct
         ) AS is_of_month_only
     FROM mart.market_parity AS pair
+    SEMI JOIN exchanged
+        ON
+            exchanged.source = pair.source
+            AND exchanged.property_id = pair.property_id
+            AND exchanged.reference_offer_key = pair.reference_offer_key
     LEFT JOIN mart.cross_rate AS moved
         ON
             moved.sweep_id = pair.seen_sweep_id
@@ -100,14 +116,32 @@ compared AS MATERIALIZED (
 ),
 
 -- Offers of the reference market from which most of the markets deviate in one direction, at least one at a late rate.
-turned AS (
+-- Their witnesses are listed afterwards: lists of all offers would take most of the time.
+aside AS (
     SELECT
         compared.source,
         compared.property_id,
         compared.reference_offer_key,
         count(DISTINCT compared.market) FILTER (WHERE compared.side > 0) AS above,
         count(DISTINCT compared.market) FILTER (WHERE compared.side < 0) AS below,
-        CASE WHEN above > below THEN 1 ELSE -1 END AS side, -- noqa: RF02
+        CASE WHEN above > below THEN 1 ELSE -1 END AS side -- noqa: RF02
+    FROM compared
+    GROUP BY compared.source, compared.property_id, compared.reference_offer_key
+    HAVING
+        greatest(above, below) >= 2 -- noqa: RF02
+        AND 2 * greatest(above, below) > count(DISTINCT compared.market) -- noqa: RF02
+        AND CASE
+            WHEN above > below THEN bool_or(compared.is_off AND compared.side > 0) -- noqa: RF02
+            ELSE bool_or(compared.is_off AND compared.side < 0)
+        END
+),
+
+turned AS (
+    SELECT
+        aside.source,
+        aside.property_id,
+        aside.reference_offer_key,
+        aside.side,
         list(
             mart.observation(
                 'witness',
@@ -120,15 +154,13 @@ turned AS (
             )
             ORDER BY compared.market, compared.currency
         ) AS others
-    FROM compared
-    GROUP BY compared.source, compared.property_id, compared.reference_offer_key
-    HAVING
-        greatest(above, below) >= 2 -- noqa: RF02
-        AND 2 * greatest(above, below) > count(DISTINCT compared.market) -- noqa: RF02
-        AND CASE
-            WHEN above > below THEN bool_or(compared.is_off AND compared.side > 0) -- noqa: RF02
-            ELSE bool_or(compared.is_off AND compared.side < 0)
-        END
+    FROM aside
+    INNER JOIN compared
+        ON
+            compared.source = aside.source
+            AND compared.property_id = aside.property_id
+            AND compared.reference_offer_key = aside.reference_offer_key
+    GROUP BY aside.source, aside.property_id, aside.reference_offer_key, aside.side
 ),
 
 shown AS (
