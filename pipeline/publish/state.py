@@ -15,8 +15,8 @@ from pipeline.lake.relations import relation, sql_folder
 
 # What is computed first; each is a table of schema `night` until the night is done.
 NIGHT = (
-    "cell_observed", "offer_observed", "offer_change", "offer_dropped", "group_observed", "parity_observed",
-    "parity_group_judged", "change_count",
+    "cell_observed", "offer_observed", "offer_unseen", "offer_change", "offer_dropped", "group_observed",
+    "parity_observed", "parity_group_judged", "change_count",
 )  # fmt: skip
 
 # Names without a database are found in the file first, then among the night's working tables.
@@ -113,7 +113,7 @@ NATIVE = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STA
 # Macros that the night's relations and the views use.
 MACROS = (
     "cell_key", "offer_key", "tolerance", "tolerance_of", "currency_basis", "lead_step", "severity", "subject_key",
-    "flag_id", "case_id", "share_bound", "is_on_sale", "fits_rates", "observation",
+    "flag_id", "case_id", "share_bound", "is_on_sale", "fits_rates", "observation", "change_of",
     "conversion", "converted", "fee_compared", "check_in_at", "penalty_of_units", "penalty_cost", "penalty_span",
 )  # fmt: skip
 

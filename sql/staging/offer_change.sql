@@ -3,9 +3,7 @@
 SELECT
     sweep.sweep_id,
     sweep.started_at AS changed_at,
-    CASE
-        WHEN observed.before IS NULL THEN 'first' WHEN observed.before.is_offered THEN 'value' ELSE 'back'
-    END AS change,
+    observed.change,
     observed.before.last_seen_at AS previous_seen_at,
     observed.offer_key,
     observed.property_id,
@@ -30,15 +28,7 @@ SELECT
     observed.source
 FROM night.offer_observed AS observed
 CROSS JOIN night.sweep AS sweep
-WHERE
-    observed.before IS NULL
-    OR NOT observed.before.is_offered
-    OR observed.before.total IS DISTINCT FROM observed.total
-    OR observed.before.pre_promo_total IS DISTINCT FROM observed.pre_promo_total
-    OR observed.before.discount_pct IS DISTINCT FROM observed.discount_pct
-    OR observed.before.floor IS DISTINCT FROM observed.floor
-    OR observed.before.available_rooms IS DISTINCT FROM observed.available_rooms
-    OR observed.before.promotion_key IS DISTINCT FROM observed.promotion_key
+WHERE observed.change IS NOT NULL
 
 UNION ALL
 
@@ -76,9 +66,9 @@ INNER JOIN night.cell_observed AS cell
         AND cell.property_id = before.property_id
         AND cell.cell_key = before.cell_key
         AND cell.is_answered_whole
-ANTI JOIN night.offer_observed AS observed
+SEMI JOIN night.offer_unseen AS unseen
     ON
-        observed.source = before.source
-        AND observed.property_id = before.property_id
-        AND observed.offer_key = before.offer_key
+        unseen.source = before.source
+        AND unseen.property_id = before.property_id
+        AND unseen.offer_key = before.offer_key
 WHERE before.is_offered

@@ -10,11 +10,11 @@ SELECT
 FROM state.offer_open AS before
 CROSS JOIN night.sweep AS sweep
 CROSS JOIN ref.analysis AS analysis
-ANTI JOIN night.offer_observed AS observed
+SEMI JOIN night.offer_unseen AS unseen
     ON
-        observed.source = before.source
-        AND observed.property_id = before.property_id
-        AND observed.offer_key = before.offer_key
+        unseen.source = before.source
+        AND unseen.property_id = before.property_id
+        AND unseen.offer_key = before.offer_key
 WHERE
     before.doubted_since IS NOT NULL
     AND before.check_in > sweep.snapshot_date

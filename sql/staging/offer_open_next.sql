@@ -35,21 +35,21 @@ WITH observed AS (
         observed.child_resort_fee,
         observed.city_taxes,
         observed.hotel_service_fee,
-        coalesce(change.change, observed.before.change) AS change,
-        CASE WHEN change.change IS NULL THEN observed.before.valid_from ELSE sweep.started_at END AS valid_from,
+        coalesce(observed.change, observed.before.change) AS change,
+        CASE WHEN observed.change IS NULL THEN observed.before.valid_from ELSE sweep.started_at END AS valid_from,
         coalesce(observed.before.first_seen_at, sweep.started_at) AS first_seen_at,
         sweep.started_at AS last_seen_at,
-        CASE WHEN change.change IS NULL THEN observed.before.snapshots + 1 ELSE 1 END AS snapshots,
+        CASE WHEN observed.change IS NULL THEN observed.before.snapshots + 1 ELSE 1 END AS snapshots,
         NULL::TIMESTAMPTZ AS unobserved_since,
         NULL::TIMESTAMPTZ AS doubted_since,
         CASE
-            WHEN change.change IS NULL THEN observed.before.began_sweep_id ELSE sweep.sweep_id
+            WHEN observed.change IS NULL THEN observed.before.began_sweep_id ELSE sweep.sweep_id
         END AS began_sweep_id,
         CASE
-            WHEN change.change IS NULL THEN observed.before.began_search_id ELSE observed.search_id
+            WHEN observed.change IS NULL THEN observed.before.began_search_id ELSE observed.search_id
         END AS began_search_id,
         CASE
-            WHEN change.change IS NULL THEN observed.before.began_offer_no ELSE observed.offer_no
+            WHEN observed.change IS NULL THEN observed.before.began_offer_no ELSE observed.offer_no
         END AS began_offer_no,
         sweep.sweep_id AS seen_sweep_id,
         observed.search_id AS seen_search_id,
@@ -57,11 +57,6 @@ WITH observed AS (
         observed.is_whole
     FROM night.offer_observed AS observed
     CROSS JOIN night.sweep AS sweep
-    LEFT JOIN night.offer_change AS change
-        ON
-            change.source = observed.source
-            AND change.property_id = observed.property_id
-            AND change.offer_key = observed.offer_key
 ),
 
 -- Stays that were answered tonight; where an offer's own cell was not requested, in another currency.
@@ -90,11 +85,11 @@ unseen AS (
         other.property_id IS NOT NULL AS is_asked_otherwise
     FROM state.offer_open AS before
     CROSS JOIN night.sweep AS sweep
-    ANTI JOIN night.offer_observed AS observed
+    INNER JOIN night.offer_unseen AS missing
         ON
-            observed.source = before.source
-            AND observed.property_id = before.property_id
-            AND observed.offer_key = before.offer_key
+            missing.source = before.source
+            AND missing.property_id = before.property_id
+            AND missing.offer_key = before.offer_key
     LEFT JOIN night.cell_observed AS cell
         ON
             cell.source = before.source

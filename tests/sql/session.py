@@ -143,7 +143,14 @@ _OBSERVED = "night.offer_observed"
 _GIVEN_AS = {_OBSERVED: "night.offer_given"}
 _OBSERVED_VIEW = """
     CREATE VIEW night.offer_observed AS
-    SELECT given.*, CASE WHEN before.offer_key IS NOT NULL THEN before END AS before
+    SELECT
+        given.*,
+        CASE WHEN before.offer_key IS NOT NULL THEN before END AS before,
+        mart.change_of(
+            CASE WHEN before.offer_key IS NOT NULL THEN before END,
+            given.total, given.pre_promo_total, given.discount_pct, given.floor, given.available_rooms,
+            given.promotion_key
+        ) AS change
     FROM night.offer_given AS given
     LEFT JOIN state.offer_open AS before
         ON
@@ -179,10 +186,11 @@ class Golden:
         self.shapes = shapes()
         for name in self.shapes:
             self.give(name, [])
-        self.session.execute(_OBSERVED_VIEW)
         self.session.execute("CREATE TABLE night.audit AS SELECT 'pass' AS audit, NULL::VARCHAR AS override_reason")
         for macro in MACROS:
             self.session.execute((sql_folder() / "macro" / f"{macro}.sql").read_text())
+        self.session.execute(_OBSERVED_VIEW)
+        self.session.execute(f"CREATE VIEW night.offer_unseen AS {relation('staging', 'offer_unseen').sql}")
         # The limits that a page is read within: all but property 9.
         self.session.execute(
             "CREATE MACRO is_within(its_property_id, its_market, its_check_in) AS (its_property_id <> 9)"
