@@ -73,6 +73,17 @@ in_other_currency AS (
     WHERE cell.is_answered
 ),
 
+-- Materialized: otherwise DuckDB first joins all of the state with its cells.
+left_over AS MATERIALIZED (
+    SELECT before.*
+    FROM state.offer_open AS before
+    SEMI JOIN night.offer_unseen AS missing
+        ON
+            missing.source = before.source
+            AND missing.property_id = before.property_id
+            AND missing.offer_key = before.offer_key
+),
+
 unseen AS (
     SELECT
         before.*,
@@ -83,13 +94,8 @@ unseen AS (
         sweep.started_at,
         cell.cell_key IS NOT NULL AS is_asked,
         other.property_id IS NOT NULL AS is_asked_otherwise
-    FROM state.offer_open AS before
+    FROM left_over AS before
     CROSS JOIN night.sweep AS sweep
-    INNER JOIN night.offer_unseen AS missing
-        ON
-            missing.source = before.source
-            AND missing.property_id = before.property_id
-            AND missing.offer_key = before.offer_key
     LEFT JOIN night.cell_observed AS cell
         ON
             cell.source = before.source
