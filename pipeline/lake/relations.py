@@ -96,6 +96,13 @@ def reached(names: Iterable[str]) -> set[str]:
     return wanted.union(*(sources(relation(*name.split("."))) for name in wanted))
 
 
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Return relations and all that they read, by full name: tables first, then each view after those that it reads."""
+    wanted = reached(names)
+    ordered = [made.full_name for made in views() if made.full_name in wanted]
+    return (*sorted(wanted.difference(ordered)), *ordered)
+
+
 @cache
 def _read_by_views() -> Mapping[str, frozenset[str]]:
     return read_by([each for schema in _OF_VIEWS for each in relations(schema)])

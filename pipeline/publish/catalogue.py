@@ -29,7 +29,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import damaged_of, refuse_damaged
 from pipeline.lake.database import quoted, select_files, select_kept
 from pipeline.lake.delta import committed_files
-from pipeline.lake.relations import Relation, declared_meanings, direct_sources, reached, views
+from pipeline.lake.relations import Relation, declared_meanings, direct_sources, relation, views
 from pipeline.lake.sweep_files import all_or_each, quarantine_file, sweep_files
 from pipeline.publish.state import NATIVE
 from pipeline.publish.summaries import SUMMARIES
@@ -123,13 +123,13 @@ def write_views(
 
 
 def write_range_views(
-    session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str], wanted: Iterable[str]
+    session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str], needed: Sequence[str]
 ) -> None:
-    """Write the views that the relations `wanted` need, as each takes time to bind. The tables exist."""
-    needed = reached(wanted)
+    """Write the views among `needed`, given in order: binding all takes time, as does ordering. The tables exist."""
     _write_lake_views(session, lake, published, [name for name in TABLES if f"lake.{name}" in needed])
-    for made in views():
-        if made.full_name in needed and _kind(made) == "VIEW":
+    for name in needed:
+        schema, _, stem = name.partition(".")
+        if schema in ("mart", "report") and name not in NATIVE and _kind(made := relation(schema, stem)) == "VIEW":
             _create_relation(session, made)
 
 

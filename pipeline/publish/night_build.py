@@ -11,7 +11,7 @@ from pipeline.domain.tables import NUMBER, OFFER_CHANGE, Column
 from pipeline.lake import Lake
 from pipeline.lake.database import view_sweep_files
 from pipeline.lake.delta import commit_files, is_committed
-from pipeline.lake.relations import detectors
+from pipeline.lake.relations import detectors, in_order
 from pipeline.publish.catalogue import write_reference, write_side_views, write_views
 from pipeline.publish.comparisons import note_comparisons
 from pipeline.publish.content import add_content
@@ -102,7 +102,7 @@ class NightBuild:
         write_view_macros(session)
         session.execute("COMMIT")
         self._jobs = [replace(job, state=tuple(files_of(session))) for job in self._jobs]
-        findings = self._across(find_in_range, [*detectors(), *SUMMED])
+        findings = self._across(find_in_range, in_order([*detectors(), *SUMMED]))
         failed = {name: reason for part in findings for name, reason in part.failed.items()}
         note_comparisons(session, lake, [file for part in findings for file in part.comparisons])
         self._summed = [part.summed for part in findings]

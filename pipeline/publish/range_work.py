@@ -111,7 +111,7 @@ class RangeWorkers:
     def across(self, work: Work[T], jobs: Sequence[RangeJob], *, reads: Iterable[str] = ()) -> list[T]:
         """Do the work on each range and return the results in order; a range that needs too much memory is split.
 
-        `reads` are the relations of `mart` and `report` that it reads, with their schema; for them several ranges that
+        `reads` are all relations that it reads, in the order of `relations.in_order`; for them several ranges that
         follow one another are joined, and share one result.
 
         Raises LakeError if processes keep being killed; DuckDB's errors pass unchanged.

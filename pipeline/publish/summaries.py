@@ -12,7 +12,7 @@ from pipeline.domain.property_range import PropertyRange
 from pipeline.lake import Lake, beside
 from pipeline.lake.database import quoted
 from pipeline.lake.files import note_touched
-from pipeline.lake.relations import Relation, reached, read_by, relation
+from pipeline.lake.relations import Relation, direct_sources, reached, relation
 from pipeline.publish.comparisons import comparisons_of, view_comparisons
 from pipeline.publish.state_files import files_of, refuse_damaged_state, write_state_views
 
@@ -114,13 +114,13 @@ def summing_folder(lake: Lake) -> Iterator[Path]:
 
 
 def select_summed(
-    session: duckdb.DuckDBPyConnection, folder: Path, within: PropertyRange, names: Iterable[str] = SUMMARIES
+    session: duckdb.DuckDBPyConnection, folder: Path, within: PropertyRange, names: Iterable[str] = SUMMED
 ) -> dict[str, str]:
-    """Write a range's columns for the summaries `names` to files; return their paths by relation."""
+    """Write a range's columns of relations of SUMMED to files; return their paths by relation."""
     written = {}
     # A worker on another machine has no such folder.
     folder.mkdir(parents=True, exist_ok=True)
-    for name in sorted(SUMMED.keys() & _read(names)):
+    for name in sorted(names):
         place = beside(folder / f"{name}-{within.first}.parquet")
         where = f" WHERE {within.condition}" if name in _OF_USERS else ""
         select = f"SELECT {', '.join(SUMMED[name])} FROM {name}{where}"  # noqa: S608 - our own names
@@ -160,7 +160,7 @@ def sum_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: SummedWith
         for within in ranges:
             write_state_views(session, lake, files, within)
             view_comparisons(session, lake, files, within)
-            parts.append(select_summed(session, folder, within, names))
+            parts.append(select_summed(session, folder, within, SUMMED.keys() & _read(names)))
         write_state_views(session, lake, files)
         view_comparisons(session, lake, files)
         sum_up(session, parts, names)
@@ -205,7 +205,7 @@ def _relations(names: Iterable[str]) -> list[Relation]:
 
 def _read(names: Iterable[str]) -> set[str]:
     """Return what summaries read directly, by full name."""
-    return set().union(*read_by(_relations(names)).values())
+    return set().union(*map(direct_sources, _relations(names)))
 
 
 def _empty(session: duckdb.DuckDBPyConnection, made: Relation) -> None:
