@@ -3,6 +3,6 @@ CREATE OR REPLACE MACRO mart.is_on_sale(doubted_since, as_of, unobserved_nights)
     doubted_since IS NULL
     OR as_of IS NULL
     OR doubted_since > as_of
-    OR date_diff('day', (doubted_since AT TIME ZONE 'UTC')::DATE, (as_of AT TIME ZONE 'UTC')::DATE)
+    OR date_diff('day', mart.utc(doubted_since)::DATE, mart.utc(as_of)::DATE)
     < unobserved_nights
 )

@@ -17,7 +17,7 @@ WITH timed AS (
             analysis.check_in_hour,
             analysis.check_in_time_zone
         ) AS check_in_at,
-        date_diff('minute', offer.last_seen_at, check_in_at) / 60.0 AS hours_to_check_in
+        date_diff('minute', mart.utc(offer.last_seen_at), mart.utc(check_in_at)) / 60.0 AS hours_to_check_in
     FROM mart.offer_latest AS offer
     LEFT JOIN mart.property_check_in AS arrival ON arrival.property_id = offer.property_id
     CROSS JOIN ref.analysis AS analysis

@@ -6,11 +6,11 @@
 -- lead_days_to: Days from the sweep that saw the next status to check-in; NULL: no other status was seen.
 SELECT
     history.*,
-    date_diff('day', (history.known_from AT TIME ZONE 'UTC')::DATE, history.check_in) AS lead_days_from,
-    date_diff('day', (history.known_seen_at AT TIME ZONE 'UTC')::DATE, history.check_in) AS lead_days_seen,
+    date_diff('day', mart.utc(history.known_from)::DATE, history.check_in) AS lead_days_from,
+    date_diff('day', mart.utc(history.known_seen_at)::DATE, history.check_in) AS lead_days_seen,
     CASE
         WHEN history.next_status <> 'stay_began'
-            THEN date_diff('day', (history.known_to AT TIME ZONE 'UTC')::DATE, history.check_in)
+            THEN date_diff('day', mart.utc(history.known_to)::DATE, history.check_in)
     END AS lead_days_to
 FROM (
     SELECT * FROM state.cell_closed

@@ -7,7 +7,7 @@
 -- board_family: Family of the board basis; unknown ids are `other`.
 SELECT
     offer.* EXCLUDE (is_offered), -- noqa: RF02
-    date_diff('day', (offer.last_seen_at AT TIME ZONE 'UTC')::DATE, offer.check_in) AS lead_days,
+    date_diff('day', mart.utc(offer.last_seen_at)::DATE, offer.check_in) AS lead_days,
     (offer.total / offer.nights)::DECIMAL(18, 4) AS total_per_night,
     coalesce(board.family, 'other') AS board_family
 FROM state.offer_open AS offer

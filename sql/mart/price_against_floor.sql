@@ -204,9 +204,9 @@ room_floor AS (
                 -- Between two sightings of the same floor it is known; elsewhere the nearer sighting counts.
                 'seconds_apart': CASE
                     WHEN candidate.last_seen_at < candidate.observed_at
-                        THEN date_diff('second', candidate.observed_at, candidate.last_seen_at)
+                        THEN date_diff('second', mart.utc(candidate.observed_at), mart.utc(candidate.last_seen_at))
                     WHEN candidate.valid_from > candidate.observed_at
-                        THEN date_diff('second', candidate.observed_at, candidate.valid_from)
+                        THEN date_diff('second', mart.utc(candidate.observed_at), mart.utc(candidate.valid_from))
                     ELSE 0
                 END,
                 'began_sweep_id': candidate.began_sweep_id,
@@ -311,7 +311,7 @@ lowest AS (
 
 -- The rates of the days on which prices were observed: only these are read from the long series.
 observed_day AS (
-    SELECT DISTINCT (keyed.observed_at AT TIME ZONE 'UTC')::DATE AS on_date
+    SELECT DISTINCT mart.utc(keyed.observed_at)::DATE AS on_date
     FROM keyed
 ),
 
@@ -375,11 +375,11 @@ priced AS (
             AND first_known.source = source.source
     LEFT JOIN rate_on AS here
         ON
-            here.on_date = (keyed.observed_at AT TIME ZONE 'UTC')::DATE
+            here.on_date = mart.utc(keyed.observed_at)::DATE
             AND here.currency = lowest.floor_currency
     LEFT JOIN rate_on AS there
         ON
-            there.on_date = (keyed.observed_at AT TIME ZONE 'UTC')::DATE
+            there.on_date = mart.utc(keyed.observed_at)::DATE
             AND there.currency = keyed.currency
     LEFT JOIN ref.currency AS unit ON unit.currency = lowest.floor_currency
 ),

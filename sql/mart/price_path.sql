@@ -62,8 +62,8 @@ step AS (
 SELECT
     step.* EXCLUDE (total_before, was_gone, first_total), -- noqa: RF03
     (step.total / step.nights)::DECIMAL(18, 4) AS total_per_night,
-    date_diff('day', (step.valid_from AT TIME ZONE 'UTC')::DATE, step.check_in) AS lead_days_from,
-    date_diff('day', (step.last_seen_at AT TIME ZONE 'UTC')::DATE, step.check_in) AS lead_days_seen,
+    date_diff('day', mart.utc(step.valid_from)::DATE, step.check_in) AS lead_days_from,
+    date_diff('day', mart.utc(step.last_seen_at)::DATE, step.check_in) AS lead_days_seen,
     step.total_before,
     100.0 * (step.total - step.total_before)::DOUBLE / step.total_before AS change_pct,
     100.0 * step.total::DOUBLE / step.first_total AS index_first,

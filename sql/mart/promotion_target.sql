@@ -34,7 +34,7 @@ WITH told AS (
         CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
         cell.market,
         cell.product_type,
-        mart.lead_step(date_diff('day', (cell.asked_at AT TIME ZONE 'UTC')::DATE, cell.check_in)) AS lead_step,
+        mart.lead_step(date_diff('day', mart.utc(cell.asked_at)::DATE, cell.check_in)) AS lead_step,
         cell.nights,
         isodow(cell.check_in) AS weekday,
         cell.status IN ('offered', 'no_offer', 'absent') AS is_answered

@@ -104,13 +104,15 @@ timed AS (
         paired.*,
         date_diff(
             'minute',
-            paired.last_seen_at,
-            mart.check_in_at(
-                paired.check_in,
-                arrival.check_in_time,
-                arrival.time_zone,
-                analysis.check_in_hour,
-                analysis.check_in_time_zone
+            mart.utc(paired.last_seen_at),
+            mart.utc(
+                mart.check_in_at(
+                    paired.check_in,
+                    arrival.check_in_time,
+                    arrival.time_zone,
+                    analysis.check_in_hour,
+                    analysis.check_in_time_zone
+                )
             )
         ) / 60.0 AS hours
     FROM paired

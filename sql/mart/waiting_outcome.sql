@@ -22,8 +22,8 @@ WITH begun AS (
         history.is_offered,
         history.valid_from,
         CASE WHEN history.is_offered AND history.total > 0 THEN history.total END AS total,
-        (history.valid_from AT TIME ZONE 'UTC')::DATE AS from_date,
-        (history.last_seen_at AT TIME ZONE 'UTC')::DATE AS seen_date
+        mart.utc(history.valid_from)::DATE AS from_date,
+        mart.utc(history.last_seen_at)::DATE AS seen_date
     FROM mart.offer_history AS history
     WHERE
         history.check_in <= (SELECT max(sweep.snapshot_date) FROM mart.sweep AS sweep)

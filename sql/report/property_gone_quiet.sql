@@ -54,7 +54,7 @@ sale AS (
             WHERE
                 silent.operation = sale.operation
                 AND silent.market = sale.market
-                AND silent.snapshot_date > (sale.last_offered_at AT TIME ZONE 'UTC')::DATE
+                AND silent.snapshot_date > mart.utc(sale.last_offered_at)::DATE
         ) >= analysis.quiet_nights AS is_quiet,
         -- Nothing is stated about earlier nights: the evidence begins with the last offer.
         count(*) OVER (

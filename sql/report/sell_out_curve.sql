@@ -36,7 +36,7 @@ spell AS (
         history.spells,
         coalesce(history.known_from < last_of_day.started_at, FALSE) AS is_asked_again_that_day
     FROM mart.cell_history AS history
-    LEFT JOIN last_of_day ON last_of_day.snapshot_date = (history.known_from AT TIME ZONE 'UTC')::DATE
+    LEFT JOIN last_of_day ON last_of_day.snapshot_date = mart.utc(history.known_from)::DATE
     WHERE history.known_status = 'offered'
     -- The same cell in another currency is on sale just as long.
     QUALIFY

@@ -20,7 +20,7 @@ WITH pair AS (
         ln(observed.total::DOUBLE / total_before::DOUBLE) AS change, -- noqa: RF02
         -- Two sweeps of one day are a day apart at most.
         greatest(
-            date_diff('day', (observed.before.last_seen_at AT TIME ZONE 'UTC')::DATE, sweep.snapshot_date), 1
+            date_diff('day', mart.utc(observed.before.last_seen_at)::DATE, sweep.snapshot_date), 1
         ) AS days
     FROM night.offer_observed AS observed
     CROSS JOIN night.sweep AS sweep

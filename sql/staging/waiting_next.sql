@@ -67,8 +67,8 @@ path AS (
         last_value(state_of.is_offered) OVER whole AS is_offered_last,
         max(state_of.last_seen_at) OVER whole AS answered_last_at,
         max(state_of.last_seen_at) FILTER (WHERE own_total IS NOT NULL) OVER whole AS priced_last_at,
-        (state_of.valid_from AT TIME ZONE 'UTC')::DATE AS from_date,
-        (state_of.last_seen_at AT TIME ZONE 'UTC')::DATE AS seen_date
+        mart.utc(state_of.valid_from)::DATE AS from_date,
+        mart.utc(state_of.last_seen_at)::DATE AS seen_date
     FROM state_of
     WINDOW
         later AS (
@@ -87,8 +87,8 @@ dated AS (
         path.*,
         unnest(range(date_diff('day', path.from_date, path.seen_date) + 1)) AS days_in,
         path.from_date + days_in::INTEGER AS on_date,
-        on_date < (path.answered_last_at AT TIME ZONE 'UTC')::DATE AS is_answered_later,
-        on_date < (path.priced_last_at AT TIME ZONE 'UTC')::DATE AS is_priced_later,
+        on_date < mart.utc(path.answered_last_at)::DATE AS is_answered_later,
+        on_date < mart.utc(path.priced_last_at)::DATE AS is_priced_later,
         CASE
             WHEN on_date < path.seen_date THEN least(path.own_total, path.lowest_later)
             ELSE path.lowest_later
