@@ -25,8 +25,9 @@ SEARCH_PATH = "SET search_path = 'nightaudit.main,memory.night,memory.sweep_file
 # The storage format of the oldest DuckDB that is supported.
 _STORAGE_VERSION = "v1.5.0"
 
-# With its whole key: rows that tie would come in another order each time.
-_BY_STAY = "property_id, check_in, offer_key, source"
+# With its whole key: rows that tie would come in another order each time. Offers of a cell are adjacent, which makes
+# files a fifth smaller than keys, which have nothing in common, and joins by cell cheaper.
+_BY_STAY = "property_id, check_in, source, nights, party, market, room_id, board_id, policy_key, offer_key"
 _BY_GROUP = "property_id, cell_key, source, match_grade, room_no, board_family, currency"
 
 
