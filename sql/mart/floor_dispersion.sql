@@ -123,11 +123,11 @@ SELECT
     coalesce(list_unique(list(compared.market) FILTER (WHERE compared.is_other)), 0)::BIGINT AS markets_converted,
     min(compared.floor) AS lowest_floor,
     max(compared.floor) AS highest_floor,
-    arg_min(compared.market, (compared.floor, compared.market)) AS lowest_market,
-    arg_min(compared.market, (-compared.floor, compared.market)) AS highest_market,
+    min({ 'floor': compared.floor, 'market': compared.market })['market'] AS lowest_market,
+    min({ 'floor': -compared.floor, 'market': compared.market })['market'] AS highest_market,
     100 * (highest_floor - lowest_floor)::DOUBLE / lowest_floor::DOUBLE AS dispersion_pct -- noqa: RF02
 FROM compared
 GROUP BY compared.source, compared.property_id, compared.match_key, compared.currency, compared.is_converted
 HAVING
-    min(compared.market) < max(compared.market)
+    markets > 1 -- noqa: RF02
     AND (NOT compared.is_converted OR bool_or(compared.is_other))
