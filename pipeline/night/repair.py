@@ -6,7 +6,6 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.tables import MADE_OF_RAW, QUALITY, SELDOM_WRITTEN, TABLES, Table
-from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER, damaged_of
 from pipeline.lake.delta import committed_files, committed_sizes
@@ -73,6 +72,9 @@ def _of_copy(lake: Lake, move: str, *, is_missing: bool) -> tuple[str, str] | No
 
 def _of_inputs(top: str, table: str) -> str:
     """Return how to restore the rows of users' files, which are kept; empty for other tables."""
+    # Slow to import, and seldom needed: damage is rare.
+    from pipeline.inputs.load import KINDS
+
     of_table = (
         kind.name for kind in KINDS.values() if table in {each.name for each in (kind.table, kind.beside) if each}
     )
