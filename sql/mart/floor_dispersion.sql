@@ -129,5 +129,5 @@ SELECT
 FROM compared
 GROUP BY compared.source, compared.property_id, compared.match_key, compared.currency, compared.is_converted
 HAVING
-    markets > 1 -- noqa: RF02
+    min(compared.market) < max(compared.market)
     AND (NOT compared.is_converted OR bool_or(compared.is_other))
