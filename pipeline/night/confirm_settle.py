@@ -85,7 +85,7 @@ def settle(lake: Lake, run: ConfirmRun, max_body_bytes: int, stopped: str = _STO
             elif now is None and flag_id in over:
                 result = {"outcome": "gone"}
             else:
-                result = {"outcome": "not_confirmable", "reason": _why_open(run.cells[flag_id], statuses)}
+                result = {"outcome": "not_confirmable", "reason": _why_open(flag, run.cells[flag_id], statuses)}
             rows.append(same | flag["seen"] | result)
     table = pa.Table.from_pylist(rows, schema=CONFIRMATION.schema)
     commit_rows(lake, CONFIRMATION, table, run.run_id, "confirmations", run.run_id)
@@ -126,11 +126,13 @@ def _reason(
     return None
 
 
-def _why_open(cells: Iterable[tuple[int, int]], statuses: Mapping[tuple[int, int], Row]) -> str:
+def _why_open(flag: Row, cells: Iterable[tuple[int, int]], statuses: Mapping[tuple[int, int], Row]) -> str:
     """Return why a flag is neither found in the new answers nor over, as on a night that keeps it open."""
-    if all(statuses[cell]["is_whole"] for cell in cells):
-        return "its prices are still apart, or one that they are compared with is not on sale now"
-    return "a part of the answers could not be read, and may show it"
+    if not all(statuses[cell]["is_whole"] for cell in cells):
+        return "a part of the answers could not be read, and may show it"
+    if flag["fx"] is not None:
+        return "only exchange rates have moved since it was last found: its prices are still as far apart"
+    return "its prices are still apart, or one that they are compared with is not on sale now"
 
 
 def _judged_again(
