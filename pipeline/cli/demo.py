@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from pipeline.cli.terminal import Terminal
+from pipeline.cli.terminal import Terminal, own_command
 from pipeline.demo import Demo, DemoProgress, make_demo, refuse_demo
 from pipeline.domain.errors import NightauditError
 from pipeline.lake import Lake
@@ -71,8 +71,8 @@ def _tell(console: Console, made: Demo) -> None:
     )
     lines = [
         ("The report", str(made.reports)),
-        ("Reports and notebooks in a browser", "nightaudit serve"),
-        *((words, f'nightaudit query "{sql}"') for words, sql in _QUERIES),
+        ("Reports and notebooks in a browser", f"{own_command()} serve"),
+        *((words, f'{own_command()} query "{sql}"') for words, sql in _QUERIES),
         ("The next night", "make nightly"),
     ]
     for words, command in lines:

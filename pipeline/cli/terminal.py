@@ -1,6 +1,7 @@
 """The terminal: all output passes through here, so that control characters in foreign text have no effect."""
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,6 +17,14 @@ from pipeline.process.regular_file import unusable_name
 
 # Characters of one fact, however long a supplier's texts are.
 _FACT = 2_000
+
+
+def own_command() -> str:
+    """Return the command by which the user can call this program again."""
+    if shutil.which("nightaudit"):
+        return "nightaudit"
+    called = Path(sys.argv[0])
+    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)
 
 
 class Terminal(Console):

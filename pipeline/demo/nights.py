@@ -91,7 +91,9 @@ def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda
         TemporaryDirectory() as folder,
         process_beside() as auditor,
     ):
-        spec = mark_as_demo(lake, demo_spec_text(ids, chosen.watched), nights)
+        markup_pct = settings.what_if_markup_pct or float(MARKUP_PCT)
+        settings = settings.model_copy(update={"what_if_markup_pct": markup_pct})
+        spec = mark_as_demo(lake, demo_spec_text(ids, chosen.watched), nights, markup_pct)
         for kind, text in input_files(settings.sandbox_seed, settings.sandbox_properties, chosen.indices, days).items():
             _load(lake, kind, Path(folder), text, _instant(days[0]))
         following: list[Future[None]] = []
@@ -204,7 +206,6 @@ def _at(settings: Settings, spec: Path, day: date) -> Settings:
         update={
             "sandbox_clock": _instant(day),
             "spec": spec,
-            "what_if_markup_pct": settings.what_if_markup_pct or float(MARKUP_PCT),
             "scopes": f"read_rooms {WRITE_SCOPE}",
             "quote_cap": _QUOTES,
             "daily_calls": None,

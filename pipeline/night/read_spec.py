@@ -20,13 +20,24 @@ _STORY = "demo/story.json"
 
 class _Story(msgspec.Struct):
     nights: int
+    what_if_markup_pct: float | None = None
 
 
-def mark_as_demo(lake: Lake, spec: str, nights: int) -> Path:
+def mark_as_demo(lake: Lake, spec: str, nights: int, what_if_markup_pct: float | None = None) -> Path:
     """Mark a lake as that of a demo, and return the file of its spec."""
     lake.put(_SPEC, spec.encode())
-    lake.put(_STORY, msgspec.json.encode(_Story(nights)))
+    lake.put(_STORY, msgspec.json.encode(_Story(nights, what_if_markup_pct)))
     return lake.local(_SPEC)
+
+
+def as_in_its_demo(settings: Settings) -> Settings:
+    """Return the settings with the mark-up that the nights of its demo were compared with, unless one is set.
+
+    Without it, the first night after the demo would end their findings.
+    """
+    if demo_spec(settings) is None or settings.what_if_markup_pct is not None:
+        return settings
+    return settings.model_copy(update={"what_if_markup_pct": _story_of(Lake(settings.lake)).what_if_markup_pct})
 
 
 def demo_spec(settings: Settings) -> Path | None:
@@ -37,10 +48,14 @@ def demo_spec(settings: Settings) -> Path | None:
 
 def story_nights(lake: Lake) -> int:
     """Return the length in nights of the story in this lake's sandbox; 0: it has none."""
+    return _story_of(lake).nights
+
+
+def _story_of(lake: Lake) -> _Story:
     try:
-        return msgspec.json.decode(lake.get(_STORY), type=_Story).nights
+        return msgspec.json.decode(lake.get(_STORY), type=_Story)
     except FileNotFoundError:
-        return 0
+        return _Story(0)
 
 
 logger = logging.getLogger(__name__)

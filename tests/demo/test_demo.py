@@ -8,10 +8,11 @@ import pytest
 
 from pipeline.cli import demo
 from pipeline.demo import make_demo
+from pipeline.demo.inputs import MARKUP_PCT
 from pipeline.domain.errors import InputError, SettingsError, SweepStopped
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
-from pipeline.night.read_spec import mark_as_demo, read_spec_of
+from pipeline.night.read_spec import as_in_its_demo, mark_as_demo, read_spec_of
 from pipeline.sandbox.world import planted, story
 from pipeline.sandbox.world.world import World
 from pipeline.settings import Settings
@@ -60,6 +61,16 @@ def test_the_next_night_asks_the_same_without_any_setting(two_nights):
     asked = rows(settings, f"SELECT count(DISTINCT property_id) FROM lake.cell WHERE sweep_id = '{before}'")  # noqa: S608 - our own id
     assert [(len(ids),)] == asked
     assert spec.ask.markets == ("GB", "DE", "NL", "SE", "US")
+
+
+@pytest.mark.slow
+def test_the_next_night_compares_with_the_mark_up_of_the_demo(two_nights):
+    """Otherwise the findings that rest on it would be reported as ended."""
+    settings, _, _ = two_nights
+    assert as_in_its_demo(settings).what_if_markup_pct == MARKUP_PCT
+    assert rows(settings, "SELECT what_if_markup_pct FROM ref.analysis") == [(MARKUP_PCT,)]
+    set_otherwise = settings.model_copy(update={"what_if_markup_pct": 8.0})
+    assert as_in_its_demo(set_otherwise) is set_otherwise
 
 
 @pytest.mark.slow
