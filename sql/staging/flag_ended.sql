@@ -11,7 +11,6 @@ WITH evidence AS (
         before.fx,
         before.last_flagged_at,
         before.evidence[1].sweep_id AS compared_sweep_id,
-        len(before.evidence) AS items,
         list_filter(before.evidence, LAMBDA seen: seen['role'] = 'compared')[1] AS compared, -- noqa: RF02
         unnest(before.evidence) AS item
     FROM state.flag_open AS before
@@ -72,7 +71,6 @@ pair AS MATERIALIZED (
 of_flag AS (
     SELECT
         evidence.flag_id,
-        evidence.items,
         evidence.market AS flag_market,
         evidence.size_pct,
         evidence.fx,
@@ -87,26 +85,6 @@ of_flag AS (
             AND pair.property_id = evidence.item.property_id -- noqa: RF01
             AND pair.offer_key = evidence.item.offer_key -- noqa: RF01
     WHERE evidence.rule = 'market_disparity'
-),
-
--- Prices that were apart and meet are corrected, whatever became of other markets: these only showed which deviated.
--- The reference market's is corrected when it has changed, or meets all prices that showed it: one may have moved too.
-met AS (
-    SELECT of_flag.flag_id
-    FROM of_flag
-    LEFT JOIN state.offer_open AS reference
-        ON
-            reference.source = of_flag.source
-            AND reference.property_id = of_flag.property_id
-            AND reference.offer_key = of_flag.reference_offer_key
-    WHERE of_flag.flag_market IN (of_flag.market, of_flag.reference_market)
-    GROUP BY of_flag.flag_id
-    HAVING
-        bool_and(of_flag.is_met)
-        AND (
-            bool_or(of_flag.flag_market = of_flag.market OR reference.valid_from > of_flag.last_flagged_at)
-            OR count(*) >= any_value(of_flag.items) - 1
-        )
 ),
 
 -- Two prices in one currency that are still apart: with fewer markets on sale, it may be unknown which deviates, but
@@ -267,6 +245,30 @@ state_of_item AS (
             AND cell.operation = CASE evidence.item.source WHEN 'multi' THEN 'multi' ELSE 'single' END -- noqa: RF01
             AND cell.market = evidence.market
             AND cell.product_type = evidence.product_type
+),
+
+-- Prices that were apart and meet are corrected, whatever became of other markets: these only showed which deviated.
+-- But if the price that the finding is about has not changed, the other one moved to it: then all must be on sale.
+met AS (
+    SELECT of_flag.flag_id
+    FROM of_flag
+    LEFT JOIN state.offer_open AS own
+        ON
+            own.source = of_flag.source
+            AND own.property_id = of_flag.property_id
+            AND own.offer_key
+            = CASE WHEN of_flag.flag_market = of_flag.market THEN of_flag.offer_key ELSE of_flag.reference_offer_key END
+    LEFT JOIN (
+        SELECT item.flag_id
+        FROM state_of_item AS item
+        GROUP BY item.flag_id
+        HAVING bool_and(item.is_answered AND NOT item.is_off_sale)
+    ) AS all_seen ON all_seen.flag_id = of_flag.flag_id
+    WHERE of_flag.flag_market IN (of_flag.market, of_flag.reference_market)
+    GROUP BY of_flag.flag_id
+    HAVING
+        bool_and(of_flag.is_met)
+        AND bool_or(own.valid_from > of_flag.last_flagged_at OR all_seen.flag_id IS NOT NULL)
 ),
 
 -- If what a finding is about is on sale, and only a price of another market that it was compared with is not, that one

@@ -185,7 +185,9 @@ def _ended(
             for offer in flag["evidence"]
             if (pair := seen.get(offer)) and flag["market"] in {pair["market"], pair["against"]["market"]}
         ]
-        is_shown = len(its) >= len(flag["evidence"]) - 1 or any(_has_changed(flag, pair, history) for pair in its)
+        offers = [history.open.get(offer) for offer in flag["evidence"]]
+        is_all_seen = all(row and _is_answered(row, at) and not _is_gone(history, row) for row in offers)
+        is_shown = is_all_seen or history.open[flag["offer"]]["valid_from"] > flag["last_flagged_at"]
         if its and all(map(_meet, its)) and is_shown:
             return {"resolved_at": at, "ended_by": "value"}
         if any(_is_apart_still(flag, pair) for pair in its) and not _is_another_said(flag, tonight):
@@ -211,13 +213,6 @@ def _is_apart_still(flag: Row, pair: Row) -> bool:
     """Whether two prices in one currency still differ, in the direction of the finding about one of them."""
     is_dearer = (pair["gap"] > 0) is (flag["market"] == pair["market"])
     return pair["currency_basis"] == "same" and not _meet(pair) and is_dearer is (flag["size_pct"] > 0)
-
-
-def _has_changed(flag: Row, pair: Row, history: History) -> bool:
-    """Whether a pair is the finding's own, or the reference market's price, which it is about, has changed since."""
-    if flag["market"] == pair["market"]:
-        return True
-    return bool(history.open[key_of(pair["against"], OFFER)]["valid_from"] > flag["last_flagged_at"])
 
 
 def _is_another_said(flag: Row, tonight: dict[Key, Row]) -> bool:
