@@ -42,8 +42,10 @@ def as_in_its_demo(settings: Settings) -> Settings:
 
 def demo_spec(settings: Settings) -> Path | None:
     """Return the spec of a demo's lake; None for another lake, or if a supplier is set."""
+    if not settings.is_simulated:
+        return None
     file = Lake(settings.lake).local(_SPEC)
-    return file if settings.is_simulated and file.exists() else None
+    return file if file.exists() else None
 
 
 def story_nights(lake: Lake) -> int:
