@@ -35,7 +35,7 @@
 -- share_highest_pct: Upper bound of share_pct: 95% Wilson interval.
 -- evidence: Up to three of its flags: the most severe ones; for a market or the supplier, those of median size.
 -- finding: The case in one sentence.
--- acknowledged_at: When it was acknowledged, since it was last opened; NULL: not acknowledged.
+-- acknowledged_at: When it was acknowledged, since it opened or before its price was briefly off sale; NULL: not so.
 -- muted_until: First day on which it is shown again; NULL: not muted.
 -- owner: Person who handles it; NULL: none.
 -- note: Latest note; NULL: none.
@@ -185,18 +185,28 @@ scoped AS (
 ),
 
 -- Flags of a case succeed each other: as stays begin, some end and others are raised. A case opened after the last
--- night without any.
+-- night without any. If only a price was off sale for silent_nights, it stays acknowledged.
 run AS (
     SELECT
         scoped.*,
         mart.case_id(scoped.rule, scoped.case_property, scoped.case_market, scoped.base_currency, scoped.pair_currency)
             AS case_id,
-        max(coalesce(scoped.resolved_at, TIMESTAMPTZ 'infinity')) OVER (
+        max(coalesce(scoped.resolved_at, TIMESTAMPTZ 'infinity')) OVER before AS earlier_until,
+        max(
+            coalesce(scoped.resolved_at, TIMESTAMPTZ 'infinity')
+            + CASE
+                WHEN scoped.ended_by IN ('gone', 'not_compared') THEN to_hours(24 * analysis.silent_nights + 12)
+                ELSE INTERVAL 0 HOURS
+            END
+        ) OVER before AS awaited_until
+    FROM scoped
+    CROSS JOIN ref.analysis AS analysis
+    WINDOW
+        before AS (
             PARTITION BY case_id
             ORDER BY scoped.first_flagged_at, scoped.flag_id
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS earlier_until
-    FROM scoped
+        )
 ),
 
 grouped AS (
@@ -222,6 +232,12 @@ grouped AS (
             ),
             any_value(scoped.since)
         ) AS opened_at,
+        greatest(
+            max(scoped.first_flagged_at) FILTER (
+                WHERE scoped.awaited_until IS NULL OR scoped.awaited_until < scoped.first_flagged_at
+            ),
+            any_value(scoped.since)
+        ) AS known_since,
         CASE
             WHEN any_value(scoped.until) IS NULL THEN max(scoped.last_flagged_at) ELSE any_value(scoped.met_at)
         END AS last_seen_at,
@@ -487,7 +503,7 @@ SELECT
         WHEN grouped.flags = 0 THEN 'closed'
         WHEN grouped.wider IS NOT NULL THEN 'part_of'
         WHEN noted.muted_until > latest.snapshot_date THEN 'muted'
-        WHEN noted.acknowledged_at >= grouped.opened_at THEN 'acknowledged'
+        WHEN noted.acknowledged_at >= grouped.known_since THEN 'acknowledged'
         WHEN grouped.opened_at = latest.started_at THEN 'new'
         ELSE 'open'
     END AS status,
@@ -622,7 +638,7 @@ SELECT
     -- Of "its prices", a property would rightly say that its room-only prices are equal.
     || CASE WHEN grouped.is_of_packages AND grouped.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END
         AS finding,
-    CASE WHEN noted.acknowledged_at >= grouped.opened_at THEN noted.acknowledged_at END AS acknowledged_at,
+    CASE WHEN noted.acknowledged_at >= grouped.known_since THEN noted.acknowledged_at END AS acknowledged_at,
     noted.muted_until,
     noted.owner,
     noted.note,

@@ -67,8 +67,8 @@ dropped AS (
             AND of_reference.side <> late.side
 ),
 
--- Disparities, except those of the reference market, with the offer that each is compared with: the middle one in its
--- currency, or the reference market's.
+-- Disparities, with the offer that each is compared with: the middle one in its currency, or the reference market's; of
+-- the reference market, the first of those that deviate from it.
 compared AS (
     SELECT
         found.subject_key,
@@ -76,22 +76,21 @@ compared AS (
         found.market,
         sign(found.size_pct) AS side,
         found.evidence[1].source AS source,
-        found.evidence[1].offer_key AS offer_key,
+        list_filter(found.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03
+            AS reference_key,
+        found.subject_key
+        = mart.subject_key('market_disparity', concat_ws('|', source, reference_key)) AS is_of_reference, -- noqa: RF02
+        CASE WHEN is_of_reference THEN reference_key ELSE found.evidence[1].offer_key END AS offer_key, -- noqa: RF02
         CASE
-            WHEN found.fx IS NULL
+            WHEN found.fx IS NULL AND NOT is_of_reference -- noqa: RF02
                 THEN list_filter(found.evidence, LAMBDA item: item['role'] = 'compared')[1].offer_key -- noqa: RF02,RF03
         END AS beside_key,
-        coalesce(
-            beside_key, -- noqa: RF02
-            list_filter(found.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03
-        ) AS compared_key
+        CASE
+            WHEN is_of_reference THEN found.evidence[1].offer_key -- noqa: RF02
+            ELSE coalesce(beside_key, reference_key) -- noqa: RF02
+        END AS compared_key
     FROM night.found AS found
-    WHERE
-        found.rule = 'market_disparity'
-        AND found.subject_key
-        = mart.subject_key(
-            'market_disparity', concat_ws('|', found.evidence[1].source, found.evidence[1].offer_key)
-        )
+    WHERE found.rule = 'market_disparity'
 ),
 
 -- Those that no open finding says already.
@@ -185,6 +184,7 @@ doubted AS (
 seen AS (
     SELECT
         doubted.subject_key,
+        doubted.is_of_reference,
         doubted.compared_key,
         doubted.beside_key,
         doubted.market AS found_market,
@@ -193,23 +193,18 @@ seen AS (
         parity.currency,
         parity.currency_basis,
         parity.total,
-        parity.verdict = 'meet' OR abs(parity.gap_pct) <= analysis.disparity_pct AS is_met
+        parity.verdict = 'meet' OR abs(parity.gap_pct) <= analysis.disparity_pct AS is_met,
+        sign(parity.gap) = -doubted.side AS is_opposite
     FROM doubted
-    INNER JOIN mart.market_parity AS own
-        ON
-            own.source = doubted.source
-            AND own.property_id = doubted.property_id
-            AND own.offer_key = doubted.offer_key
     INNER JOIN mart.market_parity AS parity
         ON
-            parity.source = own.source
-            AND parity.property_id = own.property_id
-            AND parity.reference_offer_key = own.reference_offer_key
+            parity.source = doubted.source
+            AND parity.property_id = doubted.property_id
+            AND parity.reference_offer_key = doubted.reference_key
     CROSS JOIN night.sweep AS sweep
     CROSS JOIN ref.analysis AS analysis
     WHERE
-        own.match_grade = 'exact'
-        AND parity.match_grade = 'exact'
+        parity.match_grade = 'exact'
         AND parity.currency_basis <> 'supplier_rate'
         AND parity.seen_sweep_id = sweep.sweep_id
         AND parity.reference_sweep_id = sweep.sweep_id
@@ -225,10 +220,11 @@ undecided AS (
         LEFT JOIN seen AS beside
             ON
                 beside.subject_key = seen.subject_key
-                AND beside.offer_key = seen.beside_key
+                AND beside.offer_key = CASE WHEN seen.is_of_reference THEN seen.compared_key ELSE seen.beside_key END
         WHERE
             seen.market <> seen.found_market
             AND CASE
+                WHEN seen.is_of_reference THEN seen.market <> beside.market AND seen.is_opposite AND NOT seen.is_met
                 WHEN seen.beside_key IS NULL THEN seen.currency_basis = 'same' AND seen.is_met
                 ELSE
                     seen.market <> beside.market

@@ -62,9 +62,8 @@ def flags(sweeps: list[Sweep], reference_market: str, rates: Rates, ranks: Mappi
         sales.note(sweep, history)
         offers = relations_of_prices.frame(history)
         compared = pairs(offers, reference_market, rates, ranks, ["exact"])
-        cells = list(history.cells.values())
         seen, silent = _seen(compared, sweep), sold.silent(sweep)
-        told = [row | {"rule": "market_disparity"} for row in disparities(compared, cells, reference_market, rates)]
+        told = [row | {"rule": "market_disparity"} for row in disparities(compared, history, reference_market, rates)]
         findings = [
             *(row for row in told if _is_decided(row, found, history, seen, silent)),
             *markups(offers, rates, ranks),
@@ -115,8 +114,6 @@ def _has_left_it_open(row: Row, history: History) -> bool:
 
 def _is_decided(row: Row, found: Flags, history: History, seen: dict[Key, Row], silent: set[tuple[str, str]]) -> bool:
     """Whether a disparity is more than two prices, where that is not enough."""
-    if "compared_offer" not in row:
-        return True
     contrary = found.open.get((row["rule"], *row["compared_offer"]))
     is_contradicted = contrary is not None and (contrary["size_pct"] > 0) is not (row["size_pct"] > 0)
     before = found.open.get((row["rule"], *row["offer"]))
@@ -124,12 +121,19 @@ def _is_decided(row: Row, found: Flags, history: History, seen: dict[Key, Row], 
     is_one_silent = any(source == row["source"] and market != row["market"] for source, market in silent)
     if not is_contradicted and not (is_new and (is_one_silent or _has_left_it_open(row, history))):
         return True
-    own, beside = seen[row["offer"]], seen.get(row["compared_offer"])
+    own, beside = seen.get(row["offer"]), seen.get(row["compared_offer"])
+    reference = key_of(own["against"], OFFER) if own else row["offer"]
     others = [
         pair
         for pair in seen.values()
-        if key_of(pair["against"], OFFER) == key_of(own["against"], OFFER) and pair["market"] != row["market"]
+        if key_of(pair["against"], OFFER) == reference and pair["market"] != row["market"]
     ]
+    if own is None:
+        assert beside is not None
+        return any(
+            pair["market"] != beside["market"] and (pair["gap"] > 0) is not (row["size_pct"] > 0) and not _meet(pair)
+            for pair in others
+        )
     if beside is None:
         return any(pair["currency_basis"] == "same" and _meet(pair) for pair in others)
     return any(
