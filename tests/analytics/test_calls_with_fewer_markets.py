@@ -1,8 +1,8 @@
 """What is open about a price stays as it is while fewer markets can show it: a manager calls about the right market.
 
 Two properties are dearer in one market throughout. One of the markets that show it sells nothing there for two nights,
-or the reference market does for one; then a whole market is silent. Two more become dearer in the reference market while
-only one other market sells them, one of them always: the price that has left the other deviates.
+or the reference market does for one; then a whole market is silent. Two more become dearer in the reference market
+while only one other market sells them, one of them always: the price that has left the other deviates.
 """
 
 from __future__ import annotations
