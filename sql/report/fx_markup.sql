@@ -55,7 +55,7 @@ placed AS MATERIALIZED (
         pair.seen_offer_no,
         analysis.tolerance_pct + analysis.reference_rate_pct AS allowed_pct,
         CASE
-            WHEN pair.verdict <> 'meet' AND abs(pair.gap_pct) > analysis.disparity_pct THEN sign(pair.gap)
+            WHEN NOT mart.is_level(pair.verdict, pair.gap_pct, analysis.disparity_pct) THEN sign(pair.gap)
             ELSE 0
         END AS side,
         pair.currency_basis <> 'same'

@@ -35,8 +35,7 @@ WITH apart AS (
     WHERE
         parity.match_grade = 'exact'
         AND parity.currency_basis <> 'supplier_rate'
-        AND parity.verdict <> 'meet'
-        AND abs(parity.gap_pct) > analysis.disparity_pct
+        AND NOT mart.is_level(parity.verdict, parity.gap_pct, analysis.disparity_pct)
 ),
 
 pair AS (
@@ -69,8 +68,7 @@ pair AS (
             TRUE
         ) AS is_beyond,
         min(parity.market) OVER in_currency < max(parity.market) OVER in_currency AS has_others,
-        parity.verdict <> 'meet'
-        AND abs(parity.gap_pct) > analysis.disparity_pct
+        NOT mart.is_level(parity.verdict, parity.gap_pct, analysis.disparity_pct)
         AND CASE WHEN has_others THEN abs(unexplained_pct) > of_rate_pct ELSE is_beyond END AS is_apart, -- noqa: RF02
         -- A price that only a rate of the month explains neither deviates nor agrees.
         NOT is_apart -- noqa: RF02

@@ -193,7 +193,7 @@ seen AS (
         parity.currency,
         parity.currency_basis,
         parity.total,
-        parity.verdict = 'meet' OR abs(parity.gap_pct) <= analysis.disparity_pct AS is_met,
+        mart.is_level(parity.verdict, parity.gap_pct, analysis.disparity_pct) AS is_met,
         sign(parity.gap) = -doubted.side AS is_opposite
     FROM doubted
     INNER JOIN mart.market_parity AS parity

@@ -51,7 +51,7 @@ pair AS MATERIALIZED (
         parity.reference_total,
         parity.currency_basis,
         sign(parity.gap) AS side,
-        parity.verdict = 'meet' OR abs(parity.gap_pct) <= analysis.disparity_pct AS is_met
+        mart.is_level(parity.verdict, parity.gap_pct, analysis.disparity_pct) AS is_met
     FROM mart.market_parity AS parity
     SEMI JOIN evidence
         ON
