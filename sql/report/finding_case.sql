@@ -185,28 +185,41 @@ scoped AS (
 ),
 
 -- Flags of a case succeed each other: as stays begin, some end and others are raised. A case opened after the last
--- night without any. If only a price was off sale for silent_nights, it stays acknowledged.
+-- night without any. If only a price was off sale for silent_nights, and is back in the same direction, the case stays
+-- acknowledged.
 run AS (
     SELECT
         scoped.*,
         mart.case_id(scoped.rule, scoped.case_property, scoped.case_market, scoped.base_currency, scoped.pair_currency)
             AS case_id,
-        max(coalesce(scoped.resolved_at, TIMESTAMPTZ 'infinity')) OVER before AS earlier_until,
-        max(
-            coalesce(scoped.resolved_at, TIMESTAMPTZ 'infinity')
-            + CASE
-                WHEN scoped.ended_by IN ('gone', 'not_compared') THEN to_hours(24 * analysis.silent_nights + 12)
-                ELSE INTERVAL 0 HOURS
-            END
-        ) OVER before AS awaited_until
-    FROM scoped
-    CROSS JOIN ref.analysis AS analysis
-    WINDOW
-        before AS (
+        max(coalesce(scoped.resolved_at, TIMESTAMPTZ 'infinity')) OVER (
             PARTITION BY case_id
             ORDER BY scoped.first_flagged_at, scoped.flag_id
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        )
+        ) AS earlier_until,
+        coalesce(
+            lag(
+                CASE
+                    WHEN scoped.ended_by IN ('gone', 'not_compared')
+                        THEN scoped.resolved_at + to_hours(24 * analysis.silent_nights + 12)
+                END
+            )
+                OVER (
+                    PARTITION BY case_id, scoped.flag_id, sign(scoped.size_pct)
+                    ORDER BY scoped.first_flagged_at
+                )
+            >= scoped.first_flagged_at,
+            FALSE
+        ) AS is_back
+    FROM scoped
+    CROSS JOIN ref.analysis AS analysis
+),
+
+told AS (
+    SELECT
+        run.*,
+        bool_or(run.is_back) OVER (PARTITION BY run.case_id, run.first_flagged_at) AS is_known
+    FROM run
 ),
 
 grouped AS (
@@ -234,7 +247,9 @@ grouped AS (
         ) AS opened_at,
         greatest(
             max(scoped.first_flagged_at) FILTER (
-                WHERE scoped.awaited_until IS NULL OR scoped.awaited_until < scoped.first_flagged_at
+                WHERE
+                (scoped.earlier_until IS NULL OR scoped.earlier_until < scoped.first_flagged_at)
+                AND NOT scoped.is_known
             ),
             any_value(scoped.since)
         ) AS known_since,
@@ -264,7 +279,7 @@ grouped AS (
                 AND min(scoped.property_id) = max(scoped.property_id)
                 THEN min(scoped.property_id)
         END AS only_property_id
-    FROM run AS scoped
+    FROM told AS scoped
     GROUP BY
         scoped.case_id,
         scoped.rule,
@@ -350,8 +365,71 @@ sized AS (
 latest AS (
     SELECT
         max(sweep.started_at) AS started_at,
-        max(sweep.snapshot_date) AS snapshot_date
+        max(sweep.snapshot_date) AS snapshot_date,
+        arg_max(sweep.sweep_id, sweep.started_at) AS sweep_id
     FROM mart.sweep AS sweep
+),
+
+chosen AS (
+    SELECT
+        best.case_id,
+        best.place,
+        flag.flag_id,
+        flag.finding,
+        flag.evidence[1] AS shown_by,
+        -- A difference stays open while only rates have moved, or fewer markets show it: its prices are then those of
+        -- another night.
+        CASE
+            WHEN
+                flag.rule = 'market_disparity'
+                AND grouped.flags > 0
+                AND flag.last_flagged_at < latest.started_at
+                THEN flag.last_flagged_at
+        END AS last_found_at
+    FROM (
+        SELECT
+            best_of.case_id,
+            unnest(best_of.best) AS flag,
+            generate_subscripts(best_of.best, 1) AS place
+        FROM best_of
+    ) AS best
+    INNER JOIN report.flag_history AS flag
+        ON
+            flag.flag_id = best.flag.flag_id
+            AND flag.first_flagged_at = best.flag.first_flagged_at
+    INNER JOIN grouped ON grouped.case_id = best.case_id
+    CROSS JOIN latest
+),
+
+-- What those prices are now.
+present AS (
+    SELECT
+        chosen.flag_id,
+        any_value(
+            format(
+                ' On {}: {:,.2f} {} in {}, {:,.2f} in {}.',
+                latest.snapshot_date,
+                parity.total::DOUBLE,
+                parity.currency,
+                parity.market,
+                parity.reference_total::DOUBLE,
+                parity.reference_market
+            )
+        ) AS prices
+    FROM chosen
+    CROSS JOIN latest
+    INNER JOIN mart.market_parity AS parity
+        ON
+            parity.source = chosen.shown_by.source -- noqa: RF01
+            AND parity.property_id = chosen.shown_by.property_id -- noqa: RF01
+            AND parity.offer_key = chosen.shown_by.offer_key -- noqa: RF01
+            AND parity.seen_sweep_id = latest.sweep_id
+            AND parity.reference_sweep_id = latest.sweep_id
+    WHERE
+        chosen.last_found_at IS NOT NULL
+        AND parity.match_grade = 'exact'
+        AND parity.currency_basis = 'same'
+    GROUP BY chosen.flag_id
 ),
 
 proof AS (
@@ -359,32 +437,15 @@ proof AS (
         chosen.case_id,
         list(
             {
-                'flag_id': flag.flag_id,
-                'finding': flag.finding || CASE
-                    -- A difference stays open while only rates have moved: its prices are then those of another night.
-                    WHEN
-                        flag.rule = 'market_disparity'
-                        AND grouped.flags > 0
-                        AND flag.last_flagged_at < latest.started_at
-                        THEN strftime(flag.last_flagged_at AT TIME ZONE 'UTC', ' Last found on %Y-%m-%d.')
-                    ELSE ''
-                END
+                'flag_id': chosen.flag_id,
+                'finding': chosen.finding
+                || coalesce(strftime(chosen.last_found_at AT TIME ZONE 'UTC', ' Last found on %Y-%m-%d.'), '')
+                || coalesce(present.prices, '')
             }
             ORDER BY chosen.place
         ) AS evidence
-    FROM (
-        SELECT
-            best_of.case_id,
-            unnest(best_of.best) AS flag,
-            generate_subscripts(best_of.best, 1) AS place
-        FROM best_of
-    ) AS chosen
-    INNER JOIN report.flag_history AS flag
-        ON
-            flag.flag_id = chosen.flag.flag_id
-            AND flag.first_flagged_at = chosen.flag.first_flagged_at
-    INNER JOIN grouped ON grouped.case_id = chosen.case_id
-    CROSS JOIN latest
+    FROM chosen
+    LEFT JOIN present ON present.flag_id = chosen.flag_id
     GROUP BY chosen.case_id
 ),
 

@@ -23,9 +23,8 @@
 -- of one property cannot tell which. The finding says so, and is only as severe as what neither explains.
 -- Converted prices never outvote markets that agree in one currency. If as many of them deviate alike, the finding
 -- names both sides. If only one market shares the reference market's currency, they decide which of the two deviates.
+-- If no third price agrees with one of two, the finding says that it may be the other one that deviates.
 -- Where lists and details of one sweep disagree on whether the reference market deviates, more markets decide.
--- If no third market shows which of two prices deviates, their history does: the reference market's, if they agreed
--- until it changed, and the other has not changed since. If the history does not tell either, the finding says so.
 WITH apart AS (
     SELECT DISTINCT
         parity.property_id,
@@ -43,8 +42,6 @@ pair AS (
         parity.*,
         moved.to_rate,
         moved.from_rate,
-        moved.lowest_month_rate,
-        moved.highest_month_rate,
         analysis.tolerance_pct + analysis.reference_rate_pct
         -- One day's rate does not tell how far rates move.
         + CASE WHEN moved.month_since >= moved.rate_date THEN analysis.reference_rate_pct ELSE 0 END AS allowed_pct,
@@ -210,126 +207,32 @@ voted AS (
                 leaned.seen_offer_no
             )
             ORDER BY leaned.market, leaned.currency
-        ) FILTER (WHERE leaned.is_leaning AND NOT leaned.is_apart) AS leaning_witnesses
+        ) FILTER (WHERE leaned.is_leaning AND NOT leaned.is_apart) AS leaning_witnesses,
+        list(
+            mart.observation(
+                'witness',
+                leaned.source,
+                leaned.property_id,
+                leaned.offer_key,
+                leaned.seen_sweep_id,
+                leaned.seen_search_id,
+                leaned.seen_offer_no
+            )
+            ORDER BY leaned.market, leaned.currency
+        ) FILTER (
+            WHERE
+            NOT leaned.is_best
+            AND leaned.is_apart
+            AND leaned.is_beyond
+            AND leaned.from_level <= leaned.agreed_pct / 100
+        ) AS alike_witnesses
     FROM leaned
     GROUP BY leaned.source, leaned.property_id, leaned.reference_offer_key, leaned.reference_sweep_id
-),
-
--- Offers that only one market compares with the reference market, and when both of their prices last changed.
-lone AS (
-    SELECT
-        pair.source,
-        pair.property_id,
-        pair.offer_key,
-        pair.reference_offer_key,
-        pair.total,
-        pair.reference_total,
-        coalesce(pair.lowest_month_rate, 1) AS lowest_rate,
-        coalesce(pair.highest_month_rate, 1) AS highest_rate,
-        CASE WHEN pair.currency_basis = 'same' THEN pair.disparity_pct ELSE pair.allowed_pct END AS level_pct
-    FROM pair
-    INNER JOIN voted
-        ON
-            voted.source = pair.source
-            AND voted.property_id = pair.property_id
-            AND voted.reference_offer_key = pair.reference_offer_key
-    WHERE
-        voted.markets_compared = 1
-        AND pair.is_best
-        AND pair.is_apart
-),
-
-earlier AS (
-    SELECT
-        present.source,
-        present.property_id,
-        present.offer_key,
-        max(closed.valid_to) AS priced_since,
-        arg_max(closed.total, closed.valid_to) AS total
-    FROM (
-        SELECT
-            lone.source,
-            lone.property_id,
-            lone.offer_key,
-            lone.total
-        FROM lone
-
-        UNION
-
-        SELECT
-            lone.source,
-            lone.property_id,
-            lone.reference_offer_key AS offer_key,
-            lone.reference_total AS total
-        FROM lone
-    ) AS present
-    INNER JOIN state.offer_closed AS closed
-        ON
-            closed.source = present.source
-            AND closed.property_id = present.property_id
-            AND closed.offer_key = present.offer_key
-    WHERE closed.total <> present.total
-    GROUP BY present.source, present.property_id, present.offer_key
-),
-
--- Which of two prices has left the other.
-parted AS (
-    SELECT
-        lone.source,
-        lone.property_id,
-        lone.reference_offer_key,
-        bool_and(
-            coalesce(
-                own.first_seen_at < reference_before.priced_since
-                AND coalesce(own_before.priced_since < reference_before.priced_since, TRUE)
-                AND mart.fits_rates(
-                    lone.total, reference_before.total, lone.lowest_rate, lone.highest_rate, lone.level_pct
-                ),
-                FALSE
-            )
-        ) AS is_of_reference,
-        bool_and(
-            coalesce(
-                reference.first_seen_at < own_before.priced_since
-                AND coalesce(reference_before.priced_since < own_before.priced_since, TRUE)
-                AND mart.fits_rates(
-                    own_before.total, lone.reference_total, lone.lowest_rate, lone.highest_rate, lone.level_pct
-                ),
-                FALSE
-            )
-        ) AS is_of_other
-    FROM lone
-    INNER JOIN state.offer_open AS own
-        ON
-            own.source = lone.source
-            AND own.property_id = lone.property_id
-            AND own.offer_key = lone.offer_key
-    INNER JOIN state.offer_open AS reference
-        ON
-            reference.source = lone.source
-            AND reference.property_id = lone.property_id
-            AND reference.offer_key = lone.reference_offer_key
-    LEFT JOIN earlier AS own_before
-        ON
-            own_before.source = lone.source
-            AND own_before.property_id = lone.property_id
-            AND own_before.offer_key = lone.offer_key
-    LEFT JOIN earlier AS reference_before
-        ON
-            reference_before.source = lone.source
-            AND reference_before.property_id = lone.property_id
-            AND reference_before.offer_key = lone.reference_offer_key
-    GROUP BY lone.source, lone.property_id, lone.reference_offer_key
 ),
 
 stand AS (
     SELECT
         voted.*,
-        coalesce(parted.is_of_reference, FALSE)
-        AND voted.markets_alike = voted.markets_standing AS is_parted,
-        coalesce(NOT parted.is_of_reference AND NOT parted.is_of_other, FALSE)
-        AND voted.markets_alike = 0
-        AND voted.markets_standing = 0 AS is_unknown,
         (voted.markets_agreed >= 2 AND 2 * voted.markets_agreed > voted.markets_compared)
         OR (
             voted.markets_compared >= 2
@@ -338,7 +241,7 @@ stand AS (
         OR (
             voted.markets_compared = 1
             AND greatest(voted.markets_dearer, voted.markets_cheaper) = 1
-            AND (voted.markets_alike > voted.markets_standing OR is_parted) -- noqa: RF02
+            AND voted.markets_alike > voted.markets_standing
         ) AS is_outvoted,
         CASE
             WHEN voted.markets_compared < max(voted.markets_compared) OVER of_sweep
@@ -346,11 +249,6 @@ stand AS (
             ELSE is_outvoted -- noqa: RF02
         END AS is_reference_apart
     FROM voted
-    LEFT JOIN parted
-        ON
-            parted.source = voted.source
-            AND parted.property_id = voted.property_id
-            AND parted.reference_offer_key = voted.reference_offer_key
     WINDOW
         of_sweep AS (PARTITION BY voted.property_id, voted.reference_offer_key, voted.reference_sweep_id)
 ),
@@ -377,10 +275,10 @@ stood AS (
         stand.markets_compared,
         stand.witness_key,
         stand.leaning_witnesses,
+        stand.alike_witnesses,
+        stand.markets_agreed,
         CASE WHEN pair.gap > 0 THEN stand.markets_dearer ELSE stand.markets_cheaper END AS markets_apart,
         stand.is_reference_apart,
-        stand.is_parted,
-        stand.is_unknown,
         abs(100 + pair.gap_pct - CASE WHEN pair.gap > 0 THEN stand.level_dearer ELSE stand.level_cheaper END)
             AS from_level,
         2 * markets_apart > stand.markets_compared AS is_of_most -- noqa: RF02
@@ -596,8 +494,7 @@ found AS (
         END AS unexplained_pct,
         measured.alike_markets,
         measured.is_of_two,
-        FALSE AS is_parted,
-        measured.is_unknown,
+        FALSE AS is_in_disagreement,
         coalesce(sides.alike, []) AS split_markets,
         coalesce(sides.standing, []) AS standing_markets,
         measured.losing_snapshots,
@@ -700,8 +597,7 @@ found AS (
             any_value(stood.high_pct) AS high_pct,
             [] AS alike_markets,
             FALSE AS is_of_two,
-            any_value(stood.is_parted) AS is_parted,
-            FALSE AS is_unknown,
+            any_value(stood.markets_compared) > 1 AND any_value(stood.markets_agreed) < 2 AS is_in_disagreement,
             [] AS split_markets,
             [] AS standing_markets,
             arg_min(
@@ -720,6 +616,8 @@ found AS (
             ) AS middle_market,
             list(stood.observation ORDER BY stood.market, stood.currency)
             || coalesce(any_value(stood.leaning_witnesses), [])
+            -- Of one market and the reference market, only converted prices show which deviates.
+            || CASE WHEN any_value(stood.markets_compared) = 1 THEN any_value(stood.alike_witnesses) ELSE [] END
             || [any_value(stood.reference_observation)] AS evidence
         FROM stood
         WHERE
@@ -806,14 +704,11 @@ SELECT
                         ' Only these two were answered in {}: which of them deviates depends on the exchange rate.',
                         found.currency
                     )
-            WHEN found.is_parted
-                THEN
-                    format(
-                        ' It is the price in {} that has changed: before, it agreed with the one in {}.',
-                        found.market,
-                        found.compared_with
-                    )
-            WHEN found.is_unknown THEN ' No third market shows which of the two deviates.'
+            WHEN found.is_in_disagreement
+                THEN ' The other markets do not agree with each other: one of them may deviate instead.'
+            WHEN len(found.evidence) = 2 AND found.currency_basis = 'same'
+                THEN format(' No third price in {} shows which of the two deviates.', found.currency)
+            WHEN len(found.evidence) = 2 THEN ' No third price shows which of the two deviates.'
             WHEN len(found.split_markets) = 0 THEN ''
             ELSE
                 format(

@@ -4,8 +4,9 @@
 -- Where the reference market's currency is late, prices of other markets are off in the other direction: they are no
 -- findings of their own, even at a property where few enough markets are off to leave it open which one is late.
 -- Two prices alone do not show which deviates. If no third market agrees with one of them tonight, an open finding
--- about the other one stands, and a new finding waits for a market that is silent tonight, or that has sold the offer
--- before: unless only the price that it is about has changed since.
+-- about the other one stands; for a finding about the reference market, two others must agree with each other. A new
+-- finding waits for a market that is silent tonight, or that has sold the offer until silent_nights ago: unless only
+-- the price that it is about has changed since.
 -- flag_id: Id of the flag, the same every night: the rule and the subject_key in hex; argument of `nightaudit explain`.
 WITH late AS (
     SELECT
@@ -67,8 +68,8 @@ dropped AS (
             AND of_reference.side <> late.side
 ),
 
--- Disparities, with the offer that each is compared with: the middle one in its currency, or the reference market's; of
--- the reference market, the first of those that deviate from it.
+-- Disparities, with the offer that each is compared with: the middle one in its currency, or the reference market's. Of
+-- the reference market, all that deviate from it: `others`.
 compared AS (
     SELECT
         found.subject_key,
@@ -88,7 +89,16 @@ compared AS (
         CASE
             WHEN is_of_reference THEN found.evidence[1].offer_key -- noqa: RF02
             ELSE coalesce(beside_key, reference_key) -- noqa: RF02
-        END AS compared_key
+        END AS compared_key,
+        CASE
+            WHEN is_of_reference -- noqa: RF02
+                THEN
+                    list_transform(
+                        list_filter(found.evidence, LAMBDA item: item['role'] = 'market'), -- noqa: RF02,RF03
+                        LAMBDA item: item['offer_key'] -- noqa: RF02,RF03
+                    )
+            ELSE [compared_key] -- noqa: RF02
+        END AS others
     FROM night.found AS found
     WHERE found.rule = 'market_disparity'
 ),
@@ -124,7 +134,8 @@ near AS MATERIALIZED (
     SEMI JOIN begun ON begun.property_id = offer.property_id
 ),
 
--- Where a third market has sold the offer, and what has changed since does not show which price moved.
+-- Where a third market has sold the offer until lately, and may be back, and what has changed since does not show which
+-- price moved.
 was_third AS (
     SELECT begun.subject_key
     FROM begun
@@ -150,12 +161,35 @@ was_third AS (
             AND third.board_id IS NOT DISTINCT FROM own.board_id
             AND third.policy_key = own.policy_key
             AND third.currency IS NOT DISTINCT FROM other.currency
+    CROSS JOIN night.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
     WHERE
         third.market <> own.market
         AND third.market <> other.market
         AND NOT third.is_offered
     GROUP BY begun.subject_key, own.valid_from, other.valid_from
-    HAVING NOT (own.valid_from >= max(third.valid_from) AND other.valid_from < max(third.valid_from))
+    HAVING
+        max(third.valid_from)
+        >= any_value(sweep.started_at) - to_hours(24 * any_value(analysis.silent_nights) + 12)
+        AND NOT (own.valid_from >= max(third.valid_from) AND other.valid_from < max(third.valid_from))
+),
+
+contrary AS (
+    SELECT DISTINCT each.subject_key
+    FROM (
+        SELECT
+            compared.subject_key,
+            compared.source,
+            compared.side,
+            unnest(compared.others) AS other_key
+        FROM compared
+    ) AS each
+    INNER JOIN state.flag_open AS before
+        ON
+            before.rule = 'market_disparity'
+            AND before.subject_key
+            = mart.subject_key('market_disparity', concat_ws('|', each.source, each.other_key))
+            AND sign(before.size_pct) <> each.side
 ),
 
 -- Those that an open finding about the other offer contradicts, or that are new while a third market is missing.
@@ -164,18 +198,13 @@ doubted AS (
     FROM compared
     LEFT JOIN begun ON begun.subject_key = compared.subject_key
     LEFT JOIN was_third ON was_third.subject_key = compared.subject_key
-    LEFT JOIN state.flag_open AS contrary
-        ON
-            contrary.rule = 'market_disparity'
-            AND contrary.subject_key
-            = mart.subject_key('market_disparity', concat_ws('|', compared.source, compared.compared_key))
-            AND sign(contrary.size_pct) <> compared.side
+    LEFT JOIN contrary ON contrary.subject_key = compared.subject_key
     LEFT JOIN night.market_silent AS silent
         ON
             silent.market <> compared.market
             AND silent.operation = CASE compared.source WHEN 'multi' THEN 'multi' ELSE 'single' END
     WHERE
-        contrary.flag_id IS NOT NULL
+        contrary.subject_key IS NOT NULL
         OR was_third.subject_key IS NOT NULL
         OR (silent.market IS NOT NULL AND begun.subject_key IS NOT NULL)
 ),
@@ -185,7 +214,6 @@ seen AS (
     SELECT
         doubted.subject_key,
         doubted.is_of_reference,
-        doubted.compared_key,
         doubted.beside_key,
         doubted.market AS found_market,
         parity.offer_key,
@@ -193,6 +221,7 @@ seen AS (
         parity.currency,
         parity.currency_basis,
         parity.total,
+        parity.gap_pct,
         mart.is_level(parity.verdict, parity.gap_pct, analysis.disparity_pct) AS is_met,
         sign(parity.gap) = -doubted.side AS is_opposite
     FROM doubted
@@ -220,11 +249,26 @@ undecided AS (
         LEFT JOIN seen AS beside
             ON
                 beside.subject_key = seen.subject_key
-                AND beside.offer_key = CASE WHEN seen.is_of_reference THEN seen.compared_key ELSE seen.beside_key END
+                AND CASE
+                    WHEN seen.is_of_reference THEN beside.market < seen.market
+                    ELSE beside.offer_key = seen.beside_key
+                END
         WHERE
             seen.market <> seen.found_market
             AND CASE
-                WHEN seen.is_of_reference THEN seen.market <> beside.market AND seen.is_opposite AND NOT seen.is_met
+                WHEN seen.is_of_reference
+                    THEN
+                        seen.is_opposite
+                        AND beside.is_opposite
+                        AND NOT seen.is_met
+                        AND NOT beside.is_met
+                        AND 100 * abs((100 + seen.gap_pct) / (100 + beside.gap_pct) - 1)
+                        <= analysis.disparity_pct
+                        + analysis.tolerance_pct
+                        + CASE
+                            WHEN seen.currency_basis = 'same' AND beside.currency_basis = 'same' THEN 0
+                            ELSE analysis.reference_rate_pct
+                        END
                 WHEN seen.beside_key IS NULL THEN seen.currency_basis = 'same' AND seen.is_met
                 ELSE
                     seen.market <> beside.market

@@ -6,8 +6,9 @@ could not be read, nor that a market sells nothing for a night or two, as if it 
 another market is off sale for as long. Two prices that were apart and meet are corrected, whatever became of others;
 while they are apart, and neither is said to deviate instead, nothing has ended. Nor does anything begin that two prices
 alone show, against what is open about the other of them, while another market is silent, or where one has sold the
-offer before, unless only the accused price has changed since. That rates alone end no
-converted difference is left out: in this lake, none is explained by a rate later.
+offer until a night or two ago, unless only the accused price has changed since. Against the reference market, two must
+agree with each other. That rates alone end no converted difference is left out: in this lake, none is explained by a
+rate later.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import combinations
 from typing import Any
 
 import relations_of_prices
 from history import OFFER, History, Key, Row, add, key_of
 from raw_zone import Sweep
-from relations_of_disparity import ALIKE_PCT, DISPARITY_PCT, disparities
+from relations_of_disparity import ALIKE_PCT, ALLOWED_PCT, DISPARITY_PCT, disparities
 from relations_of_markup import markups
 from relations_of_pairs import Rates, pairs
 from relations_of_promises import Kinds, broken_promises, kinds_of
@@ -62,8 +64,9 @@ def flags(sweeps: list[Sweep], reference_market: str, rates: Rates, ranks: Mappi
         sales.note(sweep, history)
         offers = relations_of_prices.frame(history)
         compared = pairs(offers, reference_market, rates, ranks, ["exact"])
+        cells = list(history.cells.values())
         seen, silent = _seen(compared, sweep), sold.silent(sweep)
-        told = [row | {"rule": "market_disparity"} for row in disparities(compared, history, reference_market, rates)]
+        told = [row | {"rule": "market_disparity"} for row in disparities(compared, cells, reference_market, rates)]
         findings = [
             *(row for row in told if _is_decided(row, found, history, seen, silent)),
             *markups(offers, rates, ranks),
@@ -99,7 +102,7 @@ def _meet(pair: Row) -> bool:
 
 def _has_left_it_open(row: Row, history: History) -> bool:
     """Whether a third market has sold the offer, and what has changed since does not show which price moved."""
-    own, other = history.open[row["offer"]], history.open[row["compared_offer"]]
+    own, other = history.open[row["offer"]], history.open[row["compared_offers"][0]]
     same = ("source", "property_id", "product_type", "check_in", "nights", "party", "room_id", "board_id", "policy")
     left = [
         third["valid_from"]
@@ -109,19 +112,30 @@ def _has_left_it_open(row: Row, history: History) -> bool:
         and third["market"] not in {own["market"], other["market"]}
         and third["currency"] == other["currency"]
     ]
-    return bool(left) and not (own["valid_from"] >= max(left) and other["valid_from"] < max(left))
+    assert history.latest is not None
+    if not left or max(left) < history.latest.started_at - timedelta(hours=24 * SILENT_NIGHTS + 12):
+        return False
+    return not (own["valid_from"] >= max(left) and other["valid_from"] < max(left))
+
+
+def _agree(pair: Row, other: Row) -> bool:
+    """Whether two markets deviate from the reference market by about the same share."""
+    is_converted = "same" not in {pair["currency_basis"]} & {other["currency_basis"]}
+    allowed = DISPARITY_PCT + ALLOWED_PCT if is_converted else ALIKE_PCT
+    away = abs((100 + pair["gap_pct"]) / (100 + other["gap_pct"]) - 1)
+    return pair["market"] != other["market"] and 100 * away <= allowed
 
 
 def _is_decided(row: Row, found: Flags, history: History, seen: dict[Key, Row], silent: set[tuple[str, str]]) -> bool:
     """Whether a disparity is more than two prices, where that is not enough."""
-    contrary = found.open.get((row["rule"], *row["compared_offer"]))
-    is_contradicted = contrary is not None and (contrary["size_pct"] > 0) is not (row["size_pct"] > 0)
+    contrary = [found.open.get((row["rule"], *offer)) for offer in row["compared_offers"]]
+    is_contradicted = any(flag and (flag["size_pct"] > 0) is not (row["size_pct"] > 0) for flag in contrary)
     before = found.open.get((row["rule"], *row["offer"]))
     is_new = before is None or (before["size_pct"] > 0) is not (row["size_pct"] > 0)
     is_one_silent = any(source == row["source"] and market != row["market"] for source, market in silent)
     if not is_contradicted and not (is_new and (is_one_silent or _has_left_it_open(row, history))):
         return True
-    own, beside = seen.get(row["offer"]), seen.get(row["compared_offer"])
+    own, beside = seen.get(row["offer"]), seen.get(row["compared_offers"][0])
     reference = key_of(own["against"], OFFER) if own else row["offer"]
     others = [
         pair
@@ -129,11 +143,8 @@ def _is_decided(row: Row, found: Flags, history: History, seen: dict[Key, Row], 
         if key_of(pair["against"], OFFER) == reference and pair["market"] != row["market"]
     ]
     if own is None:
-        assert beside is not None
-        return any(
-            pair["market"] != beside["market"] and (pair["gap"] > 0) is not (row["size_pct"] > 0) and not _meet(pair)
-            for pair in others
-        )
+        apart = [pair for pair in others if (pair["gap"] > 0) is not (row["size_pct"] > 0) and not _meet(pair)]
+        return any(_agree(one, other) for one, other in combinations(apart, 2))
     if beside is None:
         return any(pair["currency_basis"] == "same" and _meet(pair) for pair in others)
     return any(

@@ -3,14 +3,13 @@
 A gap counts above a percent, and at a reference rate only beyond every rate of 31 days; where other markets were
 answered in its currency, of eight, and only if the price deviates from these too. Offers in one currency speak before
 converted ones. Where most markets deviate alike, it is the reference market that does (with no other one in its
-currency, those at the level of one that deviates count too, though a rate may explain them): of lists and details of a
-sweep, those with more markets say so; and converted prices do, where a single market shares its currency. Of two prices
-alone it is the reference market's if both agreed until it changed, and the other has not changed since. Where one was
-compared and another could still be heard, nothing is said. Of converted prices, one that deviates does not agree with
-the reference market's, and one that is closer to the level of those that deviate agrees with neither. A converted
-disparity is as severe as its distance from the closest rate of eight days; where all markets in a currency are beyond
-every rate of 31 days, as its distance from the middle one of these, if that is less. With rates of one day only, what a
-rate allows counts twice.
+currency, those at the level of one that deviates count too, though a rate may explain them): of lists and details of
+a sweep, those with more markets say so; and converted prices do, where a single market shares its currency. Where one
+was compared and another could still be heard, nothing is said. Of converted prices, one that deviates does not agree
+with the reference market's, and one that is closer to the level of those that deviate agrees with neither. A
+converted disparity is as severe as its distance from the closest rate of eight days; where all markets in a currency
+are beyond every rate of 31 days, as its distance from the middle one of these, if that is less. With rates of one day
+only, what a rate allows counts twice.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any
 
-from history import ANSWERED, OFFER, History, Key, Row, key_of
+from history import ANSWERED, OFFER, Row, key_of
 from relations_of_pairs import (
     HIGH_PCT,
     MEDIUM_PCT,
@@ -37,29 +36,28 @@ _OFFER = (*SAME, "room_id", "board_id", "policy")
 _STAY = ("source", "property_id", "product_type", "check_in", "nights", "party")
 
 
-def market_disparity(pairs: list[Row], history: History, reference_market: str, rates: Rates) -> list[Row]:
-    """`report.market_disparity`, after the nights of a history."""
-    found = disparities(pairs, history, reference_market, rates)
-    apart = {"offer", "evidence", "compared_offer"}
+def market_disparity(pairs: list[Row], cells: list[Row], reference_market: str, rates: Rates) -> list[Row]:
+    """`report.market_disparity`; `cells` as they were requested last."""
+    found = disparities(pairs, cells, reference_market, rates)
+    apart = {"offer", "evidence", "compared_offers"}
     return [{name: value for name, value in row.items() if name not in apart} for row in found]
 
 
-def disparities(parity: list[Row], history: History, reference_market: str, rates: Rates) -> list[Row]:
+def disparities(parity: list[Row], cells: list[Row], reference_market: str, rates: Rates) -> list[Row]:
     """Return the same, with the offer that deviates and all offers that show it."""
     found: list[Row] = []
-    changes = Changes(history)
     by_reference: dict[Any, list[Row]] = {}
     for row in parity:
         if row["match_grade"] == "exact" and row["currency_basis"] != "supplier_rate":
             by_reference.setdefault(key_of(row, (*_OFFER, "reference_currency")), []).append(row)
     votes: dict[Any, list[tuple[int, bool]]] = {}
     for pairs in by_reference.values():
-        votes.setdefault(_reference_of(pairs), []).append(_vote(pairs, rates, changes))
+        votes.setdefault(_reference_of(pairs), []).append(_vote(pairs, rates))
     of_stay: dict[Any, list[Row]] = {}
-    for cell in history.cells.values():
+    for cell in cells:
         of_stay.setdefault(key_of(cell, _STAY), []).append(cell)
     for pairs in by_reference.values():
-        compared, is_reference_apart = _vote(pairs, rates, changes)
+        compared, is_reference_apart = _vote(pairs, rates)
         most, said = max(votes[_reference_of(pairs)], key=lambda vote: vote[0])
         if most > compared:
             is_reference_apart = said
@@ -73,7 +71,7 @@ def _reference_of(pairs: list[Row]) -> Any:
     return key_of(pairs[0], (*names, "reference_currency", "sweep_id"))
 
 
-def _vote(pairs: list[Row], rates: Rates, changes: Changes) -> tuple[int, bool]:
+def _vote(pairs: list[Row], rates: Rates) -> tuple[int, bool]:
     """Return how many markets are compared, and whether they say that the reference market deviates."""
     best = _best(pairs)
     apart = [row for row in best if _is_apart(row, pairs, rates)]
@@ -91,56 +89,13 @@ def _vote(pairs: list[Row], rates: Rates, changes: Changes) -> tuple[int, bool]:
     )
     most = max(len(_markets(leaning, _is_dearer)), len(_markets(leaning, lambda row: not _is_dearer(row))))
     is_outvoted = (agreed >= 2 and 2 * agreed > compared) or (compared >= 2 and most == compared)
-    if compared == most == 1:
-        lead = _lead(apart[0], pairs, best, rates)
-        is_outvoted = lead > 0 or (lead == 0 and all(changes.are_the_references(row, rates) for row in apart))
-    return compared, is_outvoted
+    return compared, is_outvoted or (compared == most == 1 and _is_confirmed(apart[0], pairs, best, rates))
 
 
-class Changes:
-    """What prices were before they last changed."""
-
-    def __init__(self, history: History) -> None:
-        self._open = history.open
-        self._before: dict[Key, list[Row]] = {}
-        for row in history.closed:
-            self._before.setdefault(key_of(row, OFFER), []).append(row)
-
-    def are_the_references(self, row: Row, rates: Rates) -> bool:
-        """Whether a pair agreed until the reference market's price changed, and the other one has not changed since."""
-        own, reference = self._open[key_of(row["of"], OFFER)], self._open[key_of(row["against"], OFFER)]
-        earlier = self._last(reference)
-        if earlier is None or own["first_seen_at"] >= earlier["valid_to"]:
-            return False
-        own_earlier = self._last(own)
-        if own_earlier is not None and own_earlier["valid_to"] >= earlier["valid_to"]:
-            return False
-        low = high = 1.0
-        allowed = DISPARITY_PCT
-        if row["currency_basis"] != "same":
-            day, allowed = _day(row), _allowed_pct(row, rates)
-            here, there = rates.range(row["currency"], day, 31), rates.range(row["reference_currency"], day, 31)
-            low, high = here[0] / there[1], here[1] / there[0]
-        base = float(earlier["total"])
-        return base * low * (1 - allowed / 100) <= row["total"] <= base * high * (1 + allowed / 100)
-
-    def _last(self, offer: Row) -> Row | None:
-        other = [
-            row
-            for row in self._before.get(key_of(offer, OFFER), [])
-            if row["total"] is not None and row["total"] != offer["total"]
-        ]
-        return max(other, key=lambda row: row["valid_to"], default=None)
-
-
-def _lead(row: Row, pairs: list[Row], best: list[Row], rates: Rates) -> int:
-    """Return how many more converted prices deviate as the only one in the reference market's currency than do not."""
+def _is_confirmed(row: Row, pairs: list[Row], best: list[Row], rates: Rates) -> bool:
+    """Whether more converted prices deviate as the only one in the reference market's currency than do not."""
     others = [each for each in pairs if each not in best]
-    alike = [
-        each
-        for each in others
-        if _is_apart(each, pairs, rates) and _is_beyond(each, 31, rates) and _is_alike(each, row)
-    ]
+    alike = _alike(row, pairs, best, rates)
 
     def is_for_it(each: Row) -> bool:
         if not _is_standing(each, pairs, rates):
@@ -148,7 +103,16 @@ def _lead(row: Row, pairs: list[Row], best: list[Row], rates: Rates) -> int:
         away = abs((100 + each["gap_pct"]) / (100 + row["gap_pct"]) - 1)
         return _is_dearer(each) is not _is_dearer(row) or 100 * away > abs(each["gap_pct"])
 
-    return len(_markets(alike, bool)) - len(_markets(others, is_for_it))
+    return len(_markets(alike, bool)) > len(_markets(others, is_for_it))
+
+
+def _alike(row: Row, pairs: list[Row], best: list[Row], rates: Rates) -> list[Row]:
+    """Return converted prices that deviate as one in the reference market's currency does."""
+    return [
+        each
+        for each in pairs
+        if each not in best and _is_apart(each, pairs, rates) and _is_beyond(each, 31, rates) and _is_alike(each, row)
+    ]
 
 
 def _is_alike(row: Row, other: Row) -> bool:
@@ -217,11 +181,14 @@ def _judged(
         level = levels[(len(levels) - 1) // 2]
         middle = min(blamed, key=lambda row: (abs(100 + row["gap_pct"] - level), row["market"], row["currency"]))
         finding = _finding_of_reference(middle, reference_market, compared, len(sides[_is_dearer(middle)]), rates)
-        shown = _shown_by(middle, [*blamed, *(row for row in leaning if row not in best_apart)])
-        first = min(blamed, key=lambda row: (row["market"], row["currency"]))
-        found.append(
-            finding | shown | {"offer": key_of(first["against"], OFFER), "compared_offer": key_of(first["of"], OFFER)}
-        )
+        others = [*blamed, *(row for row in leaning if row not in best_apart)]
+        if compared == 1:
+            others += _alike(blamed[0], pairs, best, rates)
+        of_reference = {
+            "offer": key_of(middle["against"], OFFER),
+            "compared_offers": [key_of(row["of"], OFFER) for row in blamed],
+        }
+        found.append(finding | _shown_by(middle, others) | of_reference)
     return found
 
 
@@ -366,7 +333,7 @@ def _finding(row: Row, reference_market: str, compared: int, alike: int) -> Row:
             "compared_total": row["reference_converted"],
             "compared_answered": row["reference_total"],
             "compared_currency": row["reference_currency"],
-            "compared_offer": key_of(row["against"], OFFER),
+            "compared_offers": [key_of(row["against"], OFFER)],
         }
         | _size(row["total"], row["reference_converted"])
     )
@@ -390,7 +357,7 @@ def _finding_beside(row: Row, peer: Row, compared: int, alike: int) -> Row:
             "compared_total": peer["total"],
             "compared_answered": peer["total"],
             "compared_currency": row["currency"],
-            "compared_offer": key_of(peer["of"], OFFER),
+            "compared_offers": [key_of(peer["of"], OFFER)],
         }
         | _size(row["total"], peer["total"])
     )

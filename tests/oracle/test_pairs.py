@@ -68,7 +68,9 @@ def test_the_market_whose_price_deviates_is_named_and_none_where_it_is_not_known
             found.compared_total, found.compared_answered, found.compared_currency, found.currency_basis, found.amount,
             found.size_pct, found.severity FROM report.market_disparity AS found"""
     )
-    reported = relations_of_disparity.market_disparity(pairs, history, nights_made.REFERENCE_MARKET, rates)
+    reported = relations_of_disparity.market_disparity(
+        pairs, list(history.cells.values()), nights_made.REFERENCE_MARKET, rates
+    )
     assert {row["currency_basis"] for row in found} == {"same", "reference_rate"}
     assert {row["market"] for row in found} > {"GB", "SE"}
     assert not difference(reported, found)
