@@ -376,7 +376,8 @@ chosen AS (
         best.place,
         flag.flag_id,
         flag.finding,
-        flag.evidence[1] AS shown_by,
+        flag.market,
+        flag.evidence,
         -- A difference stays open while only rates have moved, or fewer markets show it: its prices are then those of
         -- another night.
         CASE
@@ -404,8 +405,8 @@ chosen AS (
 -- What those prices are now.
 present AS (
     SELECT
-        chosen.flag_id,
-        any_value(
+        held.flag_id,
+        arg_min(
             format(
                 ' On {}: {:,.2f} {} in {}, {:,.2f} in {}.',
                 latest.snapshot_date,
@@ -414,22 +415,30 @@ present AS (
                 parity.market,
                 parity.reference_total::DOUBLE,
                 parity.reference_market
-            )
+            ),
+            (parity.market <> held.market, parity.market)
         ) AS prices
-    FROM chosen
+    FROM (
+        SELECT
+            chosen.flag_id,
+            chosen.market,
+            unnest(chosen.evidence) AS item
+        FROM chosen
+        WHERE chosen.last_found_at IS NOT NULL
+    ) AS held
     CROSS JOIN latest
     INNER JOIN mart.market_parity AS parity
         ON
-            parity.source = chosen.shown_by.source -- noqa: RF01
-            AND parity.property_id = chosen.shown_by.property_id -- noqa: RF01
-            AND parity.offer_key = chosen.shown_by.offer_key -- noqa: RF01
+            parity.source = held.item.source -- noqa: RF01
+            AND parity.property_id = held.item.property_id -- noqa: RF01
+            AND parity.offer_key = held.item.offer_key -- noqa: RF01
             AND parity.seen_sweep_id = latest.sweep_id
             AND parity.reference_sweep_id = latest.sweep_id
     WHERE
-        chosen.last_found_at IS NOT NULL
-        AND parity.match_grade = 'exact'
+        parity.match_grade = 'exact'
         AND parity.currency_basis = 'same'
-    GROUP BY chosen.flag_id
+        AND held.market IN (parity.market, parity.reference_market)
+    GROUP BY held.flag_id
 ),
 
 proof AS (
