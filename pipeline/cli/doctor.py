@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -25,6 +26,7 @@ from pipeline.domain.servers import place_of_store
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
 from pipeline.lake.database import has_moved
+from pipeline.night.ask_block import store_of_workers
 from pipeline.night.latest import refuse_earlier
 from pipeline.night.read_spec import demo_spec, read_spec_of
 from pipeline.night.supplier import open_client
@@ -35,6 +37,7 @@ from pipeline.settings import PREFIX, Settings
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.connection import proxy_for
 from pipeline.supplier.outcomes import outcome_of
+from pipeline.supplier.rate_mark import marked
 from pipeline.supplier.requests import request_for
 
 _LIBRARIES = ("prefect", "polars", "duckdb", "deltalake", "httpx", "pydantic", "msgspec", "pyarrow")
@@ -129,7 +132,12 @@ def _way(address: str, allowed_by: str, exposed: str) -> str:
 def _cluster(settings: Settings) -> str:
     """Return how many tasks the workers run at once; opening the pool checks their code and view of the lake."""
     lake = Lake(settings.lake)
-    with open_pool(settings.spread_over, lake.root, ThreadPoolExecutor, lake.carrier(lambda: ())) as pool:
+    with ExitStack() as opened:
+        store = store_of_workers(settings)
+        probe = opened.enter_context(marked(store)) if store is not None else None
+        pool = opened.enter_context(
+            open_pool(settings.spread_over, lake.root, ThreadPoolExecutor, lake.carrier(lambda: ()), probe)
+        )
         way = "encrypted" if (settings.cluster or "").startswith("tls") else "in clear text"
         get = "see this lake" if lake.copy is None else "fetch what they need from S3"
         return f"{settings.cluster}, {way}: {size_of(pool, 0)} tasks at once, on workers that {get}"

@@ -3,6 +3,7 @@
 <lake>/lake.json                          format of the lake, and which folder holds its tables
 <lake>/raw/<sweep>/sweep.json             the request of a sweep: written before the first search
 <lake>/raw/<sweep>/<op>-<market>-<shard>.parquet
+<lake>/raw/<sweep>/spread.json            workers of a cluster were given searches
 <lake>/raw/<sweep>/end.json               the sweep has ended; the rest is not swept
 <lake>/raw/inputs/<kind>/                 files that users loaded, unchanged, and a note of each loading
 <lake>/quotes/<run>/                      ledger of quotes: an intent before each call, its answer right after
@@ -36,6 +37,11 @@ class Layout:
     def ending_path(sweep_id: str) -> str:
         """Object that marks the end of a sweep."""
         return f"raw/{sweep_id}/end.json"
+
+    @staticmethod
+    def spread_path(sweep_id: str) -> str:
+        """Object that says that workers of a cluster were given searches of a sweep."""
+        return f"raw/{sweep_id}/spread.json"
 
     @staticmethod
     def confirmation_path(run_id: str) -> str:

@@ -4,6 +4,8 @@ Each shard lands where every machine finds it: in the lake's shared folder or, o
 """
 
 import asyncio
+import platform
+import random
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -19,6 +21,7 @@ from pipeline.plan import SweepPlan
 from pipeline.settings import Settings, read_settings, utc_now
 from pipeline.supplier.auth import ClientCredentials
 from pipeline.supplier.pacer import Unlimited
+from pipeline.supplier.rate_mark import RateProbe
 from pipeline.supplier.shared_calls import SharedCalls
 from pipeline.sweep import plan_of
 from pipeline.sweep.collect import Collector, Tally
@@ -30,13 +33,14 @@ _credentials: dict[str, ClientCredentials] = {}
 _allowances: dict[tuple[object, ...], SharedCalls | DailyCalls | Unlimited] = {}
 
 
-def can_spread(settings: Settings) -> bool:
-    """Return whether workers of a cluster may send searches: they must share one rate and one daily cap.
+def store_of_workers(settings: Settings) -> str | None:
+    """Return the rate store through which workers of a cluster share the rate; None: only this machine sends.
 
     The bundled sandbox answers the machine that started it, and live metrics count the requests of one process.
     """
-    has_one_rate = settings.spread_over is not None and settings.rate_store is not None
-    return has_one_rate and not settings.is_simulated and settings.metrics_port is None
+    if settings.spread_over is None or settings.is_simulated or settings.metrics_port is not None:
+        return None
+    return settings.rate_store.get_secret_value() if settings.rate_store is not None else None
 
 
 def ask_block(
@@ -49,6 +53,7 @@ def ask_block(
     daily_calls: int | None,
     unbranded: Mapping[int, int],
     handed: HandOver | None,
+    shares_rate: RateProbe,
 ) -> Tally:
     """Send the searches of the shards that have not landed, land them, and return how many there were.
 
@@ -60,6 +65,9 @@ def ask_block(
     settings = read_settings(requests_per_second=rate, daily_calls=daily_calls)
     if settings.rate_store is None:
         raise SettingsError("A worker has no NIGHTAUDIT_RATE_STORE, so it would send at a rate of its own.")
+    # All were asked when the night began; this one may have joined late.
+    if why := shares_rate.patiently():
+        raise SettingsError(f"The worker {platform.node()} {why.removesuffix('.')}.")
     return asyncio.run(_sent(settings, lake, read_manifest(lake, sweep_id), shards, in_flight, unbranded, handed))
 
 
@@ -75,11 +83,14 @@ async def _sent(
     async def landed(_: Shard) -> None:
         """The night counts the block as a whole."""
 
-    def is_left(shard: Shard) -> bool:
+    async def has_landed(shard: Shard) -> bool:
         path = lake.shard_path(manifest.sweep_id, shard.name)
-        if handed is not None:
-            return not handed.exists(path) and not handed.has_ended(manifest.sweep_id)
-        return not lake.exists(path) and read_ending(lake, manifest.sweep_id) is None
+        return lake.exists(path) if handed is None else await asyncio.to_thread(handed.exists, path)
+
+    def has_ended() -> bool:
+        if handed is None:
+            return read_ending(lake, manifest.sweep_id) is not None
+        return handed.has_ended(manifest.sweep_id)
 
     # The night counts the calls of a lake on S3, as this machine's folder is not the lake.
     plan, allowance = _plan(manifest), _allowance(settings, None if handed else lake)
@@ -93,9 +104,12 @@ async def _sent(
             on_landed=landed,
             covers=allowance.covers,
             samples=samples_of(plan),
+            has_landed=has_landed,
         )
-        # Looked up as each is opened: this worker may have been cut off for so long that others took its place.
-        await collector.collect((shard, plan.searches(shard.start, shard.stop)) for shard in shards if is_left(shard))
+        # This worker may have been cut off for so long that another one was given its block, or the sweep has ended. In
+        # an order of its own, each of the two then sends what the other has not begun.
+        own_order = random.sample(shards, len(shards))
+        await collector.collect((it, plan.searches(it.start, it.stop)) for it in own_order if not has_ended())
     return collector.tally
 
 

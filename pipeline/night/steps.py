@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -13,7 +14,7 @@ from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
 from pipeline.lake.delta import refuse_broken_logs
 from pipeline.lake.raw import Manifest, drop_sweep, has_answer, landed, read_ending
-from pipeline.night.ask_block import ask_block, can_spread
+from pipeline.night.ask_block import ask_block, store_of_workers
 from pipeline.night.choose_detail import choose_detail
 from pipeline.night.latest import latest_first, latest_unpublished, leads_nowhere, refuse_earlier
 from pipeline.night.night import Night
@@ -23,6 +24,7 @@ from pipeline.night.supplier import allowance_of, another_supplier, open_client,
 from pipeline.plan import SweepPlan
 from pipeline.process.limits import refuse_tight_limits
 from pipeline.settings import Settings
+from pipeline.supplier.rate_mark import marked
 from pipeline.supplier.shared_calls import SharedCalls
 from pipeline.sweep import Asking, SweepOptions, SweepProgress, begin, run
 from pipeline.sweep.load import is_sweep_loaded
@@ -98,20 +100,27 @@ async def collect(night: Night) -> SweepProgress:
         )
     unbranded = unbranded_ids(lake)
     allowance = allowance_of(settings, lake, night.now)
-    async with open_client(
-        settings, lake, manifest, now=night.now, allowance=allowance, sandbox=night.sandbox
-    ) as client:
+    async with AsyncExitStack() as opened:
+        client = await opened.enter_async_context(
+            open_client(settings, lake, manifest, now=night.now, allowance=allowance, sandbox=night.sandbox)
+        )
         asking = Asking(
             client.ask,
             body_of(unbranded, manifest.snapshot_date, send_rate_type=manifest.send_rate_type),
             allowance.covers,
         )
-        if can_spread(settings):
+        if (store := store_of_workers(settings)) is not None:
             handed = lake.copy.handed if lake.copy is not None else None
+            probe = opened.enter_context(marked(store))
             by_workers = partial(
-                ask_block, rate=settings.rate, daily_calls=settings.daily_calls, unbranded=unbranded, handed=handed
+                ask_block,
+                rate=settings.rate,
+                daily_calls=settings.daily_calls,
+                unbranded=unbranded,
+                handed=handed,
+                shares_rate=probe,
             )
-            asking = replace(asking, ask_block=by_workers)
+            asking = replace(asking, ask_block=by_workers, probe=probe)
             # In a shared folder, workers count their calls in the lake themselves.
             if handed is not None and isinstance(allowance, SharedCalls):
                 asking = replace(asking, lake_calls=allowance.own)

@@ -24,10 +24,10 @@ class Parcel(Protocol):
 
 
 class Probe(Protocol):
-    """Checks, on a worker, that it can bring files there and back."""
+    """Checks, on a worker, that it can do a part of the work, such as bring files there and back."""
 
     def __call__(self) -> str:
-        """Return why it cannot; empty: it can."""
+        """Return why it cannot, as a predicate; empty: it can."""
 
 
 class Carrier(Protocol):

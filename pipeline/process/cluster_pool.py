@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pipeline.domain.errors import ClusterAway, NightauditError, SettingsError
 from pipeline.domain.servers import Cluster
-from pipeline.process.carrier import Brought, Carrier, Parcel
+from pipeline.process.carrier import Brought, Carrier, Parcel, Probe
 from pipeline.process.made_of import look, made_of
 
 if TYPE_CHECKING:
@@ -44,14 +44,18 @@ class _Wanted:
 
 
 def open_pool(
-    cluster: Cluster | None, lake_root: Path, processes: Callable[[], Executor], carrier: Carrier | None = None
+    cluster: Cluster | None,
+    lake_root: Path,
+    processes: Callable[[], Executor],
+    carrier: Carrier | None = None,
+    probe: Probe | None = None,
 ) -> Executor:
     """Return the executor of tasks over the lake at `lake_root`: the cluster, or `processes` without one.
 
     With a carrier, workers need not see that folder. Raises ClusterAway if the cluster cannot be reached or has no
-    worker, and SettingsError if a worker sees another lake or runs other code than this process.
+    worker, and SettingsError if a worker sees another lake, runs other code than this process or fails the `probe`.
     """
-    return processes() if cluster is None else ClusterPool(cluster, lake_root, carrier)
+    return processes() if cluster is None else ClusterPool(cluster, lake_root, carrier, probe)
 
 
 def size_of(pool: Executor, workers: int) -> int:
@@ -62,9 +66,12 @@ def size_of(pool: Executor, workers: int) -> int:
 class ClusterPool(Executor):
     """The workers of a Dask cluster as an executor."""
 
-    def __init__(self, cluster: Cluster, lake_root: Path, carrier: Carrier | None) -> None:
+    def __init__(
+        self, cluster: Cluster, lake_root: Path, carrier: Carrier | None = None, probe: Probe | None = None
+    ) -> None:
         self._address = cluster.address
         self._carrier = carrier
+        self._probes = [each for each in (carrier and carrier.probe(), probe) if each is not None]
         # Puts files in place: the client's own thread must stay free for the scheduler.
         self._landing = ThreadPoolExecutor(4)
         self._client = _connected(cluster)
@@ -148,9 +155,10 @@ class ClusterPool(Executor):
                 raise _refused(worker, refusal)
             if seen["folder"] == self._wanted.folder and not (self._folder / seen["answer"]).exists():
                 raise _refused(worker, "sees a different lake from this machine")
-        for worker, why in sorted(self._client.run(self._carrier.probe()).items() if self._carrier else ()):
-            if why:
-                raise _refused(worker, f"cannot use the lake on S3: {why}")
+        for probe in self._probes:
+            for worker, why in sorted(self._client.run(probe).items()):
+                if why:
+                    raise _refused(worker, why.removesuffix("."))
         return sum(threads.values())
 
 
@@ -190,7 +198,8 @@ def _refused(worker: str, why: str) -> SettingsError:
     return SettingsError(
         f"A worker of NIGHTAUDIT_CLUSTER cannot be used: {worker} {why}.",
         kept=_KEPT,
-        hint="Every worker needs the lake under the same path and the same installation; restart it after an upgrade.",
+        hint="Every worker needs the lake under the same path, the same installation and, to send searches, the same "
+        "NIGHTAUDIT_RATE_STORE; restart it after a change.",
     )
 
 

@@ -35,7 +35,7 @@ LeftOpen = Callable[[Search, Answer], tuple[int, ...]]
 # Whether the rest of the daily cap is enough for this many calls.
 Covers = Callable[[int], bool]
 
-# Whether another machine has landed a shard by the time that it is to be opened.
+# Whether another machine has landed a shard meanwhile.
 HasLanded = Callable[[Shard], Awaitable[bool]]
 
 
@@ -146,7 +146,9 @@ class Collector:
                 return
             opened, search = taken
             # A search that keeps failing is sent in halves, until a poisoned property is alone.
-            opened.records.extend(await self._ask_all([search], _all_if_poisoned))
+            records = await self._ask_all([search], _all_if_poisoned, opened)
+            if not opened.is_landed_elsewhere:
+                opened.records.extend(records)
             opened.left -= 1
             if opened.left == 0:
                 await self._shards.end(opened, may_be_outage=self._failures.may_be_outage)
@@ -178,12 +180,17 @@ class Collector:
         if records:
             await self._shards.put(second_look(shard.name), records)
 
-    async def _ask_all(self, searches: Iterable[Search], left_open: LeftOpen) -> list[RawRecord]:
+    async def _ask_all(
+        self, searches: Iterable[Search], left_open: LeftOpen, opened: OpenShard | None = None
+    ) -> list[RawRecord]:
+        """Send searches and what they leave open, unless another machine has landed their shard meanwhile."""
         records: list[RawRecord] = []
         # Both halves before the quarters of either: with one poisoned property, every second search then succeeds.
         waiting = deque(searches)
         while waiting:
             part = waiting.popleft()
+            if opened is not None and await self._is_landed_elsewhere(opened):
+                break
             request = self._request_of(part)
             attempts = None if part.node == 1 else ATTEMPTS_OF_A_HALF
             answer = await self._ask(part.operation, request, attempts=attempts)
@@ -197,6 +204,12 @@ class Collector:
             records.append(record_of(part, request, answer, is_split=is_split))
             waiting.extend(half for half in replace(part, property_ids=again).halves() if half.property_ids)
         return records
+
+    async def _is_landed_elsewhere(self, opened: OpenShard) -> bool:
+        is_known = opened.is_landed_elsewhere
+        if not is_known and self._has_landed is not None and await self._has_landed(opened.shard):
+            opened.drop()
+        return opened.is_landed_elsewhere
 
     def _count(self, search: Search, answer: Answer, *, is_split: bool) -> None:
         tally, cells = self.tally, len(search.property_ids)

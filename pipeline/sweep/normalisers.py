@@ -18,6 +18,7 @@ from pipeline.lake.raw import second_look
 from pipeline.normalise import worker
 from pipeline.normalise.request import Asked
 from pipeline.normalise.segment import SegmentResult, normalise_segment
+from pipeline.process.carrier import Probe
 from pipeline.process.child import interrupts_held_back, run_tracker
 from pipeline.process.cluster_pool import open_pool, size_of
 
@@ -32,12 +33,18 @@ class Normalisers:
     """A pool of processes, or of workers of a cluster, for the segments of one sweep."""
 
     def __init__(
-        self, lake: Lake, sweep_id: str, workers: int, max_body_bytes: int, cluster: Cluster | None = None
+        self,
+        lake: Lake,
+        sweep_id: str,
+        workers: int,
+        max_body_bytes: int,
+        cluster: Cluster | None = None,
+        probe: Probe | None = None,
     ) -> None:
         self._lake = lake
         self._sweep_id = sweep_id
         self._max_body_bytes = max_body_bytes
-        self._pool = open_pool(cluster, lake.root, lambda: processes(workers), lake.carrier(_read_for))
+        self._pool = open_pool(cluster, lake.root, lambda: processes(workers), lake.carrier(_read_for), probe)
         # Starting a process waits for the fork server's imports. The event loop must not wait, because requests are
         # paced; nor may the threads that land answers meanwhile.
         self._starter = ThreadPoolExecutor(1)

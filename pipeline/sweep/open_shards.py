@@ -32,6 +32,12 @@ class OpenShard:
     shard: Shard
     left: int
     records: list[RawRecord] = field(default_factory=list)
+    is_landed_elsewhere: bool = False
+
+    def drop(self) -> None:
+        """Discard the records, as another machine has landed the shard."""
+        self.is_landed_elsewhere = True
+        self.records.clear()
 
 
 class OpenShards:
@@ -87,7 +93,7 @@ class OpenShards:
 
     async def end(self, opened: OpenShard, *, may_be_outage: bool) -> None:
         """Land a shard whose last search has ended, or hold it while its failures may be an outage."""
-        if not may_be_outage:
+        if opened.is_landed_elsewhere or not may_be_outage:
             await self._land(opened)
             return
         self._held.append(opened)
@@ -120,6 +126,8 @@ class OpenShards:
         await self._on_landed(opened.shard)
 
     def _put_whole(self, opened: OpenShard) -> None:
+        if opened.is_landed_elsewhere:
+            return
         self._put(opened.shard.name, opened.records)
         # What follows may hold the worker back for long; the bodies must not wait in memory with it.
         opened.records.clear()

@@ -10,17 +10,19 @@ from functools import partial
 from pipeline.domain.errors import CallsUsedUp, NightauditError, SweepStopped
 from pipeline.domain.search import NODES_PER_SEARCH, Search
 from pipeline.domain.servers import Cluster
-from pipeline.domain.shards import Segment, Shard
+from pipeline.domain.shards import Segment
 from pipeline.lake import Lake
 from pipeline.lake.raw import Ending, Manifest, read_ending, second_look, write_ending
 from pipeline.normalise.segment import SegmentResult
 from pipeline.normalise.segment import unanswered as left_open_by
 from pipeline.plan import SweepPlan
+from pipeline.process.carrier import Probe
 from pipeline.supplier.answer import Answer, Ask
 from pipeline.supplier.pacer import Allowance, Unlimited
 from pipeline.sweep.begin import plan_of
 from pipeline.sweep.collect import Collector, Covers
 from pipeline.sweep.doubts import worth_asking
+from pipeline.sweep.left_workers import has_landed, may_have_workers, note_workers
 from pipeline.sweep.load import load_sweep
 from pipeline.sweep.normalisers import Normalisers
 from pipeline.sweep.outage import samples_of
@@ -49,6 +51,8 @@ class Asking:
     covers: Covers = lambda _: True
     ask_block: AskBlock | None = None
     """How a worker of the cluster sends searches; None: only this machine does."""
+    probe: Probe | None = None
+    """What a worker checks before it is given searches."""
     lake_calls: Allowance = field(default_factory=Unlimited)
     """The day's calls that the lake counts, if workers cannot count theirs there."""
 
@@ -86,13 +90,22 @@ async def run(
             async with watched(progress, watch):
                 async with (
                     Normalisers(
-                        lake, sweep_id, options.workers, options.max_body_bytes, options.cluster
+                        lake,
+                        sweep_id,
+                        options.workers,
+                        options.max_body_bytes,
+                        options.cluster,
+                        asking.probe if asking is not None else None,
                     ) as normalisers,
                     UnderWay(lake, manifest, normalisers, progress, stopping) as under_way,
                 ):
                     if read_ending(lake, sweep_id) is None:
                         assert asking is not None  # noqa: S101 - an open sweep is asked
                         plan = plan_of(manifest)
+                        has_left_workers = may_have_workers(lake, sweep_id)
+                        is_alone = asking.ask_block is None and not has_left_workers
+                        if asking.ask_block is not None:
+                            await asyncio.to_thread(note_workers, lake, sweep_id)
                         collector = Collector(
                             lake,
                             sweep_id,
@@ -103,13 +116,14 @@ async def run(
                             tally=progress.tally,
                             covers=asking.covers,
                             samples=samples_of(plan),
-                            has_landed=partial(_has_landed, lake, sweep_id),
+                            has_landed=None if is_alone else partial(has_landed, lake, sweep_id),
                         )
                         under_way.look_again = partial(
                             _look_again, lake, sweep_id, collector, plan, options.max_body_bytes
                         )
                         await under_way.begin_whole()
-                        missing = partial(under_way.missing, plan)
+                        # Workers that an earlier run has left behind send the first ones.
+                        missing = partial(under_way.missing, plan, is_last_first=has_left_workers)
                         if asking.ask_block is None:
                             stopping.tell(collector.stop)
                             await collector.collect(missing())
@@ -163,15 +177,6 @@ def _end(lake: Lake, sweep_id: str, ending: Ending) -> None:
         # Only once the store has the ending: before, workers must be able to send what the next run gives them.
         lake.commit()
         lake.copy.handed.end(sweep_id)
-
-
-async def _has_landed(lake: Lake, sweep_id: str, shard: Shard) -> bool:
-    """Return whether workers that an earlier run left behind, or this one, have landed a shard meanwhile."""
-    if lake.copy is None:
-        return False
-    path = lake.shard_path(sweep_id, shard.name)
-    await asyncio.to_thread(lake.receive, sweep_id, [path])
-    return lake.exists(path)
 
 
 async def _look_again(

@@ -78,9 +78,10 @@ class UnderWay:
         """Whether no shard is missing."""
         return len(self._landed) >= len(self._segment_of)
 
-    def missing(self, plan: SweepPlan) -> Iterator[tuple[Shard, Iterable[Search]]]:
-        """Yield the shards that have not landed, with their searches, in the order of the plan."""
-        for shard in self._manifest.shards():
+    def missing(self, plan: SweepPlan, *, is_last_first: bool) -> Iterator[tuple[Shard, Iterable[Search]]]:
+        """Yield the shards that have not landed, with their searches, in the order of the plan or in reverse."""
+        shards = list(self._manifest.shards())
+        for shard in reversed(shards) if is_last_first else shards:
             if shard.name not in self._landed:
                 yield shard, plan.searches(shard.start, shard.stop)
 

@@ -190,6 +190,32 @@ def test_a_machine_that_is_killed_while_workers_send_finds_what_they_landed(alon
     assert all(sent[name] >= number for name, number in alone.searches.items() if name.endswith(" 200"))
 
 
+def searches_twice(alone: Machine, supplier) -> int:
+    """How many searches were answered more often than one machine alone has them answered."""
+    sent = sent_since(alone, supplier)
+    assert all(sent.get(name, 0) >= number for name, number in alone.searches.items() if name.endswith(" 200"))
+    return sum(sent.values()) - sum(alone.searches.values())
+
+
+def test_a_night_that_continues_while_workers_of_a_lost_cluster_send_sends_what_they_do_not(
+    alone, spread, cluster, supplier, given
+):
+    """Only searches that are in flight on both sides as a shard lands may be sent twice."""
+    # Slow enough that the workers are in the middle of their shards when the night continues.
+    spread.environment["NIGHTAUDIT_REQUESTS_PER_SECOND"] = "10"
+    process = spread.start("nightly")
+    await_true(lambda: landed(spread))
+    cluster.scheduler.kill()
+    said = process.communicate(timeout=600)[0]
+    assert process.returncode == 1, said
+    del spread.environment["NIGHTAUDIT_CLUSTER"]
+    spread.environment["NIGHTAUDIT_CLIENT_SECRET"] = given["NIGHTAUDIT_CLIENT_SECRET"]
+    spread.run("nightly")
+    assert_same_night(spread, alone)
+    twice = searches_twice(alone, supplier)
+    assert twice <= 8
+
+
 def test_a_rate_store_that_is_restarted_while_workers_send_costs_seconds(alone, spread, supplier, redis_machine):
     process = spread.start("nightly")
     await_true(lambda: landed(spread))
@@ -259,3 +285,19 @@ def test_without_the_suppliers_settings_at_the_workers_the_night_sends_from_its_
     said = one.run("nightly")
     assert "Searches are sent from this machine alone: A worker has no NIGHTAUDIT_RATE_STORE" in said
     assert rows(one, UNFINISHED) == [(0,)]
+
+
+@pytest.mark.parametrize("command", ["nightly", "doctor"])
+def test_a_worker_with_another_rate_store_is_refused_by_name_before_anything_is_sent(
+    tmp_path, supplier, given, machines, command
+):
+    """It would send at a rate of its own."""
+    machines.start_worker(**given | {"NIGHTAUDIT_RATE_STORE": given["NIGHTAUDIT_RATE_STORE"].removesuffix("/0") + "/1"})
+    machines.wait_for_workers()
+    one = machine(tmp_path / "one", supplier, NIGHTAUDIT_CLUSTER=machines.address, **given)
+    said = one.run(command, code=2 if command == "nightly" else 1)
+    assert "names another Redis server or database in NIGHTAUDIT_RATE_STORE" in said
+    assert "tcp://127.0.0.1:" in said
+    assert "Traceback" not in said
+    # The doctor's own probe is one.
+    assert sum(searches(supplier).values()) <= (command == "doctor")

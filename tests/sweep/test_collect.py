@@ -149,6 +149,39 @@ def test_what_another_machine_has_landed_meanwhile_is_not_sent(collecting, suppl
     assert (tally.searches, len(supplier.asked)) == (36, 36)
 
 
+@pytest.mark.parametrize("in_flight", [1, 4])
+def test_once_another_machine_has_landed_an_open_shard_no_more_of_its_searches_are_begun(
+    collecting, supplier, in_flight
+):
+    supplier, looked = supplier(), []
+
+    async def has_landed(shard) -> bool:
+        if shard.number == 1:
+            looked.append(len(supplier.asked))
+        return shard.number == 1 and len(supplier.asked) >= 32 + 10
+
+    tally = collecting.run(supplier, collecting.shards(96), in_flight=in_flight, has_landed=has_landed)
+    # Those of the first shard, and of the second one what was in flight when it was found to have landed.
+    assert 32 + 10 + 32 <= len(supplier.asked) <= 32 + 10 + 32 + in_flight - 1
+    assert tally.searches == len(supplier.asked)
+    assert sorted(collecting.landed) == [f"multi-GB-00000{number}" for number in range(3)]
+    # It is left to the machine that has landed it.
+    assert [record.search_id >> 8 for record in collecting.records()] == [*range(32), *range(64, 96)]
+    # Once it is known, it is not looked up again.
+    assert len(looked) <= 10 + 2 * in_flight
+
+
+def test_halves_of_a_search_are_not_begun_either_once_its_shard_has_landed_elsewhere(collecting, supplier):
+    supplier = supplier(poisoned=range(1, 9), how=answered(500, failure=Failure.SERVER_ERROR))
+
+    async def has_landed(_shard) -> bool:
+        return len(supplier.asked) >= 2
+
+    collecting.run(supplier, collecting.shards(1, tuple(range(1, 9))), in_flight=1, has_landed=has_landed)
+    assert len(supplier.asked) == 2
+    assert (collecting.records(), len(collecting.landed)) == ([], 1)
+
+
 @pytest.mark.parametrize("in_flight", [1, 4, 64])
 def test_a_slow_search_does_not_let_open_shards_pile_up(collecting, supplier, in_flight):
     supplier = supplier()

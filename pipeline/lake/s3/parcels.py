@@ -54,14 +54,14 @@ class StoreProbe:
     root: str
 
     def __call__(self) -> str:
-        """Return why it cannot; empty: it can."""
+        """Return why it cannot, as a predicate; empty: it can."""
         try:
             Store(self.address).now()
             Path(self.root).mkdir(parents=True, exist_ok=True)
         except NightauditError as error:
-            return error.message
+            return f"cannot use the lake on S3: {error.message}"
         except OSError as error:
-            return f"{self.root}: {error.strerror or error}"
+            return f"cannot use the lake on S3: {self.root}: {error.strerror or error}"
         return ""
 
 
