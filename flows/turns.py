@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 # A run that died with its machine is restarted; after this many times, it may itself be the cause.
 MOST_RUNS = 3
 _TAKEN_SECONDS = 5.0
+_LOOK_SECONDS = 0.5
 # A dead process holds its slot for at most this long (Prefect's minimum), so it is free when the run is restarted.
 _LEASE_SECONDS = 60.0
 # The supplier counts requests per second; the margin is for requests that arrive late.
@@ -108,11 +109,13 @@ def turn_at_supplier(settings: Settings) -> Iterator[None]:
         return
     name = _limit("supplier", supplier_name(settings))
     with ExitStack() as held:
-        try:
-            held.enter_context(_place(name, _TAKEN_SECONDS))
-        except TimeoutError:
-            logger.info("Waiting for another run that sends requests to the supplier (limit %s).", name)
-            held.enter_context(_place(name, None))
+        is_held = False
+        while not is_held:
+            _wait_until_free(name)
+            # Of several that have waited, one gets it.
+            with suppress(TimeoutError):
+                held.enter_context(_place(name, _TAKEN_SECONDS))
+                is_held = True
         try:
             yield
         finally:
@@ -128,7 +131,18 @@ def _limit(of: str, name: str) -> str:
     return limit
 
 
-def _place(limit: str, seconds: float | None) -> AbstractContextManager[None]:
+def _wait_until_free(limit: str) -> None:
+    """Look at a limit until it has no holder. By itself, Prefect lets a run wait half a minute between two looks."""
+    is_reported = False
+    with get_client(sync_client=True) as client:
+        while client.read_global_concurrency_limit_by_name(limit).active_slots > 0:
+            if not is_reported:
+                logger.info("Waiting for another run that sends requests to the supplier (limit %s).", limit)
+                is_reported = True
+            time.sleep(_LOOK_SECONDS)
+
+
+def _place(limit: str, seconds: float) -> AbstractContextManager[None]:
     # A night must not end because the server cannot be reached when the lease is renewed.
     return concurrency(
         limit,

@@ -197,7 +197,8 @@ class Settings(BaseSettings):
     concurrency: Annotated[int, Field(ge=1, le=512)] | None = None
     """Maximum requests in flight. Unset: 4, or 8 for the sandbox."""
     daily_calls: Annotated[int, Field(ge=1)] | None = None
-    """Maximum calls per UTC day, of all commands that share this lake or its rate store; 1 or more. Unset: no cap."""
+    """Maximum calls per UTC day, of all commands that share this lake or its rate store; 1 or more. Without a rate
+    store, another lake counts its own. Unset: no cap."""
     attempts: int = Field(4, ge=1, le=20)
     """Maximum attempts per search, including the first."""
     connect_timeout_seconds: float = Field(10, gt=0, le=3_600)

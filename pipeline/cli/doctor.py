@@ -82,6 +82,7 @@ def doctor(spec: Path | None, form: str) -> None:
     examination.check("versions", _versions)
     examination.check("settings", lambda: _settings(settings))
     examination.check("connection", lambda: _connection(settings))
+    examination.check("limits", lambda: _limits(settings))
     examination.check("lake", lambda: _lake(settings))
     examination.check("files", lambda: _files(settings))
     if settings.spread_over is not None:
@@ -127,6 +128,17 @@ def _way(address: str, allowed_by: str, exposed: str) -> str:
     if is_in_the_clear(address):
         return f"CLEAR TEXT, allowed by {PREFIX}{allowed_by}: {exposed} can be read in transit"
     return "encrypted, certificate must verify" if is_encrypted(address) else "to this machine only"
+
+
+def _limits(settings: Settings) -> str:
+    """Return the rate and the daily cap, and who shares them."""
+    is_shared = settings.rate_store is not None
+    shared = "of everything that names this rate store"
+    pace = f"{settings.rate:g} requests per second {shared if is_shared else 'of each process'}"
+    if settings.daily_calls is None:
+        return f"{pace}; no daily cap"
+    alone = "of everything that writes to this lake; another lake at this supplier counts its own"
+    return f"{pace}; {settings.daily_calls:,} calls a day {shared if is_shared else alone}"
 
 
 def _cluster(settings: Settings) -> str:

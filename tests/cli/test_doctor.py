@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from pipeline.cli.doctor import _connection, _probe
+from pipeline.cli.doctor import _connection, _limits, _probe
 from pipeline.domain.errors import NightauditError, SettingsError
 from pipeline.settings import Settings
 
@@ -63,6 +63,26 @@ def test_a_proxy_that_cannot_be_used_is_an_error_with_a_reason(environment):
 
 def test_the_sandbox_is_on_this_machine():
     assert _connection(Settings(_env_file=None, base_url=None)) == "to this machine only"
+
+
+@pytest.mark.parametrize(
+    ("others", "pace", "cap"),
+    [
+        ({}, "5 requests per second of each process", "no daily cap"),
+        (
+            {"daily_calls": 1000, "requests_per_second": 0.5},
+            "0.5 requests per second of each process",
+            "1,000 calls a day of everything that writes to this lake; another lake at this supplier counts its own",
+        ),
+        (
+            {"daily_calls": 1000, "rate_store": "rediss://store.example"},
+            "5 requests per second of everything that names this rate store",
+            "1,000 calls a day of everything that names this rate store",
+        ),
+    ],
+)
+def test_who_shares_the_rate_and_the_daily_cap_is_reported(others, pace, cap):
+    assert _limits(Settings(**GIVEN, base_url="https://supplier.example", **others)) == f"{pace}; {cap}"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +21,8 @@ from tiny_night import published
 
 from pipeline.domain.errors import ClusterAway, LakeBusy, LakeError, StoreAway, SupplierDown, TokenRefused
 from pipeline.lake import Lake
-from pipeline.settings import read_settings
+from pipeline.night.supplier import supplier_name
+from pipeline.settings import Settings, read_settings
 from pipeline.supplier.store_away import RateStoreAway
 
 
@@ -136,6 +138,30 @@ def test_runs_of_several_lakes_take_turns_at_a_supplier_with_a_second_between_th
     changes = [at - last for (last, path), (at, next_path) in pairwise(seen) if path != next_path]
     assert len(changes) == 2
     assert min(changes) >= 1
+
+
+def test_a_waiting_run_begins_at_its_first_look_after_the_turn_before_has_ended(server, monkeypatch):
+    """Prefect would let it wait for about as long as a turn takes, and for up to half a minute."""
+    import flows.turns
+
+    outside = {"base_url": "https://long.example", "client_id": "shop", "client_secret": "x"}
+    given = Settings(_env_file=None, **outside)
+    name = flows.turns._limit("supplier", supplier_name(given))
+    limit = {"filter": {"name": {"any_": [name]}}}
+    looks = []
+    with ExitStack() as other:
+        other.enter_context(flows.turns._place(name, 30))
+
+        def sleep(seconds: float) -> None:
+            looks.append(seconds)
+            if len(looks) == 3:
+                other.close()
+
+        monkeypatch.setattr(flows.turns, "time", SimpleNamespace(sleep=sleep))
+        with flows.turns.turn_at_supplier(given):
+            assert len(looks) == 3
+            (found,) = [each for each in call(server, "v2/concurrency_limits/filter", limit) if each["name"] == name]
+            assert found["active_slots"] == 1
 
 
 def test_with_a_rate_store_or_the_sandbox_no_run_waits_for_another(settings, monkeypatch):

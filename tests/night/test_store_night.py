@@ -207,6 +207,26 @@ def test_another_machine_resumes_a_sweep_without_repeating_committed_requests(tm
         )
 
 
+@pytest.mark.usefixtures("store")
+def test_machines_that_share_a_lake_share_the_calls_of_the_day(tmp_path, server):
+    cap = 150
+    with SandboxProcess(properties=60, client_id="shop", client_secret="s") as sandbox:
+        ids = sandbox.control("properties")["property_ids"][:20]
+        usual = {
+            "NIGHTAUDIT_BASE_URL": sandbox.base_url,
+            "NIGHTAUDIT_CLIENT_ID": "shop",
+            "NIGHTAUDIT_CLIENT_SECRET": "s",
+            "NIGHTAUDIT_REQUESTS_PER_SECOND": "500",
+            "NIGHTAUDIT_DAILY_CALLS": str(cap),
+        }
+        one, other = Machine(tmp_path / "one", server, **usual), Machine(tmp_path / "other", server, **usual)
+        for machine, command in ((one, "sweep"), (other, "resume")):
+            (machine.folder / "sweep.toml").write_text(SPEC.format(properties=f"ids = {ids}", days=30))
+            sent = served(sandbox)
+            assert "NIGHTAUDIT_DAILY_CALLS" in machine.run(command, code=1)
+        assert 100 < sent == served(sandbox) <= cap
+
+
 def _rows(place: Path) -> int:
     with duckdb.connect(":memory:") as session:
         return session.execute("SELECT count(*) FROM read_parquet(?)", [str(place)]).fetchall()[0][0]
