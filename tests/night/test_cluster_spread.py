@@ -7,19 +7,23 @@ import signal
 import subprocess
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
 import pytest
+from ceph_server import ceph_server
 from dask_machines import Machines, await_true, while_one_works, with_disk_of_its_own
 from night_machine import ADDRESS, SPEC, Machine, assert_same, contents_but_when
 from redis import Redis
 from s3_server import s3_server
 
 from pipeline.domain.addresses import host_and_port
+from pipeline.domain.shards import SEARCHES_PER_SHARD
 from pipeline.lake.s3.object_store import Store
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import OUTSIDE_CONCURRENCY
+from pipeline.sweep.open_shards import EXTRA_OPEN_SHARDS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
@@ -49,16 +53,29 @@ def given(supplier, redis) -> dict[str, str]:
     }
 
 
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory):
+    """Ceph's gateway; where Ceph is missing, moto's server."""
+    with ExitStack() as running:
+        try:
+            server = running.enter_context(ceph_server(tmp_path_factory.mktemp("ceph")))
+        except pytest.skip.Exception:
+            server = running.enter_context(s3_server())
+        yield server
+
+
 @pytest.fixture(params=["folder", "S3"])
 def server(request, monkeypatch):
-    """The store of the lake; None: it is in a folder that all machines share."""
+    """The store of the lake, which is empty; None: it is in a folder that all machines share."""
     if request.param == "folder":
-        yield None
-        return
-    with s3_server() as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        yield server
+        return None
+    server = request.getfixturevalue("s3")
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    store = Store(ADDRESS)
+    for folder in ("log", "objects", "snapshots", "landed"):
+        store.delete(list(store.keys(folder)))
+    return server
 
 
 @pytest.fixture
@@ -161,7 +178,7 @@ def cut_off(worker: subprocess.Popen[bytes]) -> None:
         pytest.param(cut_off, id="cut off for a while"),
     ],
 )
-def test_a_worker_that_is_lost_while_it_sends_costs_its_open_searches(alone, spread, cluster, lose_it):
+def test_a_worker_that_is_lost_while_it_sends_costs_its_open_searches(alone, spread, cluster, supplier, lose_it):
     """What it had landed is not requested again; another worker sends its open searches."""
     before: dict[str, str] = {}
 
@@ -176,6 +193,8 @@ def test_a_worker_that_is_lost_while_it_sends_costs_its_open_searches(alone, spr
     after = landed(spread)
     assert {name: after[name] for name in before} == before
     assert_same_night(spread, alone)
+    # Those of its open shards, and what was in flight as the other worker landed them.
+    assert searches_twice(alone, supplier) <= EXTRA_OPEN_SHARDS * SEARCHES_PER_SHARD + IN_FLIGHT
 
 
 def test_a_machine_that_is_killed_while_workers_send_finds_what_they_landed(alone, spread, supplier):
@@ -232,7 +251,7 @@ def test_a_store_that_is_away_while_workers_send_costs_seconds(alone, spread, su
         pytest.skip("the lake is in a folder")
     process = spread.start("nightly")
     await_true(lambda: landed(spread))
-    server.go_away(20)
+    server.go_away(30)
     said = process.communicate(timeout=600)[0]
     assert process.returncode == 0, said
     assert sent_since(alone, supplier) == alone.searches

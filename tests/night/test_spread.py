@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.night.ask_block import store_of_workers
+from pipeline.domain.errors import SettingsError
+from pipeline.night.ask_block import ask_block, store_of_workers
 from pipeline.settings import read_settings
+
+GIVEN = {
+    "base_url": "https://supplier.example",
+    "client_id": "a",
+    "client_secret": "b",
+    "cluster": "tcp://127.0.0.1:8786",
+    "rate_store": "redis://127.0.0.1:6379/0",
+}
 
 
 @pytest.mark.parametrize(
@@ -20,12 +29,18 @@ from pipeline.settings import read_settings
     ],
 )
 def test_workers_send_only_at_one_rate(others, may_send):
-    given = {
-        "base_url": "https://supplier.example",
-        "client_id": "a",
-        "client_secret": "b",
-        "cluster": "tcp://127.0.0.1:8786",
-        "rate_store": "redis://127.0.0.1:6379/0",
-    }
-    settings = read_settings(_env_file=None, **(given | others))
+    settings = read_settings(_env_file=None, **(GIVEN | others))
     assert (store_of_workers(settings) is not None) is may_send
+
+
+def test_a_worker_that_joined_late_with_another_rate_store_sends_nothing(monkeypatch):
+    """It has no lake and no supplier here: it would fail otherwise if it tried."""
+
+    class Probe:
+        def patiently(self) -> str:
+            return "names another Redis server."
+
+    for name, value in GIVEN.items():
+        monkeypatch.setenv(f"NIGHTAUDIT_{name.upper()}", value)
+    with pytest.raises(SettingsError, match=r"^The worker \S+ names another Redis server\.\n"):
+        ask_block(None, "sweep", [], 1, rate=5, daily_calls=None, unbranded={}, handed=None, shares_rate=Probe())
