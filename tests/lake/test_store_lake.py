@@ -37,6 +37,7 @@ from pipeline.lake.s3.parcels import Parcel, StoreProbe
 from pipeline.night.verify import verify
 from pipeline.process.carrier import Brought
 from pipeline.sweep import close
+from pipeline.sweep.left_workers import may_have_workers, note_workers
 
 SERVERS = ["moto", *(pytest.param(name, marks=pytest.mark.cluster) for name in ("ceph", "seaweedfs"))]
 
@@ -198,6 +199,14 @@ def test_the_intent_of_a_quote_is_in_the_store_before_the_quote_is_asked(machine
     with lake.writing("a quote check"):
         lake.put_new("quotes/x/intent.json", b"{}")
         assert machine("b").exists("quotes/x/intent.json")
+
+
+def test_that_workers_may_send_is_in_the_store_before_they_do(machine):
+    lake = machine("a")
+    with lake.writing("a sweep"):
+        assert not may_have_workers(machine("b"), SWEEP)
+        note_workers(lake, SWEEP)
+        assert may_have_workers(machine("b"), SWEEP)
 
 
 def test_a_step_is_committed_as_one(machine):

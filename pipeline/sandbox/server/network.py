@@ -171,7 +171,7 @@ def _set_night(app: SandboxApp, body: bytes) -> dict[str, Any]:
 _Handler = Callable[[SandboxApp, bytes], object]
 _HANDLERS: Final[dict[str, dict[str, _Handler]]] = {
     "health": {"GET": _health},
-    "served": {"GET": lambda app, _body: app.served.as_form()},
+    "served": {"GET": lambda app, _body: {**app.served.as_form(), "tokens": app.tokens.count}},
     "planted": {"GET": lambda app, _body: {"anomalies": app.world.planted()}},
     "properties": {"GET": _properties},
     "rates": {"GET": lambda _app, _body: {"base": "EUR", "rates": REFERENCE_RATES, "markup": MARKUP}},

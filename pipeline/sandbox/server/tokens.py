@@ -29,6 +29,8 @@ class TokenDesk:
     client_secret: str
     lifetime_s: int
     issued: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
+    count: int = 0
+    """How many tokens were issued."""
 
     def issue(self, authorization: str | None, content_type: str, body: bytes, now: float) -> Reply:
         """Answer a request for a token."""
@@ -74,6 +76,7 @@ class TokenDesk:
     def _issued(self, scopes: frozenset[str], now: float) -> Reply:
         self.issued = {token: entry for token, entry in self.issued.items() if entry[0] > now}
         token = secrets.token_urlsafe(32)
+        self.count += 1
         self.issued[token] = (now + self.lifetime_s, scopes)
         form = {
             "access_token": token,
