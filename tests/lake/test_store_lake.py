@@ -742,7 +742,10 @@ def test_a_worker_that_cannot_use_the_store_says_so_before_it_gets_work(machine,
     lake = machine("a")
     assert lake.carrier(list).probe()() == ""
     assert not Store(address).list_after("clock")
-    assert StoreProbe("s3://bucket/../lake", str(lake.root))() == "This is not the address of a lake on S3."
+    assert (
+        StoreProbe("s3://bucket/../lake", str(lake.root))()
+        == "cannot use the lake on S3: This is not the address of a lake on S3."
+    )
     (tmp_path / "file").touch()
     assert str(tmp_path) in StoreProbe(address, str(tmp_path / "file" / "lake"))()
 
