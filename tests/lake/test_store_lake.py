@@ -28,6 +28,7 @@ from pipeline.lake.checksums import Recorded
 from pipeline.lake.files import note_touched
 from pipeline.lake.raw import Ending, write_ending
 from pipeline.lake.s3 import commit_log, object_store, parcels
+from pipeline.lake.s3.claim import Section
 from pipeline.lake.s3.commit_log import Act, Claim, CommitLog, Entry, Listing
 from pipeline.lake.s3.copy import Copy
 from pipeline.lake.s3.copy_files import fetch_file, is_sums
@@ -266,6 +267,20 @@ def test_a_section_whose_claim_is_lost_stops_at_its_next_object(machine):
         until(lambda: lake._section._is_lost)
         lake.put_new("raw/x/late", b"late")
     assert not machine("b").exists("raw/x/late")
+
+
+def test_a_machine_that_was_cut_off_learns_with_its_next_answer_that_another_has_taken_over(machine, monkeypatch):
+    """It may have been cut off from the store alone: it would send searches that the other one sends too."""
+    monkeypatch.setattr(Section, "_keep", lambda section: section._ended.wait())
+    lake = machine("a", claim_seconds=3)
+    with pytest.raises(LakeBusy, match="taken over"), lake.writing("a sweep"):  # noqa: PT012 - it is to stop in there
+        lake.put_new("raw/x/early", b"early")
+        time.sleep(3)
+        listing = CommitLog(lake.copy._store).read(0, {}, None)
+        taker = Claim("another", "another", "another machine", "a sweep", 180)
+        assert CommitLog(lake.copy._store).append(listing, Entry.of(Act.BEGIN, taker, {}, []))
+        lake.put_new("raw/x/late", b"late")
+        pytest.fail("it has sent more")
 
 
 def test_a_flipped_object_is_refused_and_the_rest_is_fetched_once_it_is_restored(machine, address):

@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 _SOON = ("raw/", "quotes/", "calls/")
 # A quote makes a reservation, so its intent is committed before it is sent.
 _AT_ONCE = "quotes/"
+# After a silence, no more is requested before it is known that no other machine has taken over.
+_ANSWERS = "raw/"
 _COMMIT_SECONDS = 5.0
 # Signs of life within the time after which an owner is considered dead.
 _SIGNS = 6
@@ -53,7 +55,7 @@ class Section:
         if path.startswith(_SOON):
             with self._at_landed:
                 self._landed.add(path.rpartition("/")[0])
-            if path.startswith(_AT_ONCE):
+            if path.startswith(_AT_ONCE) or (path.startswith(_ANSWERS) and self._may_be_lost):
                 self._commit_landed()
 
     def commit(self, act: Act = Act.COMMIT) -> None:
@@ -74,6 +76,11 @@ class Section:
         """End the thread after its present commit."""
         self._ended.set()
         self._keeper.join()
+
+    @property
+    def _may_be_lost(self) -> bool:
+        """Whether another machine may have taken over, which the next commit shows."""
+        return time.monotonic() - self._last_sign > self._claim.seconds
 
     def _commit_landed(self) -> None:
         with self._at_landed:
