@@ -4,8 +4,10 @@ Each shard lands where every machine finds it: in the lake's shared folder or, o
 """
 
 import asyncio
+import math
 import platform
 import random
+import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -27,6 +29,8 @@ from pipeline.sweep import plan_of
 from pipeline.sweep.collect import Collector, Tally
 from pipeline.sweep.outage import samples_of
 
+# How often a worker asks the store whether another one has landed a shard: the other searches do not wait for it.
+_LOOK_SECONDS = 0.25
 # The token of this process outlasts a block: an expiry costs one token request for each worker. So does its share of
 # the day's calls: what a block leased and did not use is for the next one.
 _credentials: dict[str, ClientCredentials] = {}
@@ -83,9 +87,17 @@ async def _sent(
     async def landed(_: Shard) -> None:
         """The night counts the block as a whole."""
 
+    looked_at: dict[str, float] = {}
+
     async def has_landed(shard: Shard) -> bool:
         path = lake.shard_path(manifest.sweep_id, shard.name)
-        return lake.exists(path) if handed is None else await asyncio.to_thread(handed.exists, path)
+        if handed is None:
+            return lake.exists(path)
+        now = time.monotonic()
+        if now - looked_at.get(path, -math.inf) < _LOOK_SECONDS:
+            return False
+        looked_at[path] = now
+        return await asyncio.to_thread(handed.exists, path)
 
     def has_ended() -> bool:
         if handed is None:
