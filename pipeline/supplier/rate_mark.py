@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pipeline.domain.errors import NightauditError
 from pipeline.settings import read_settings
 from pipeline.supplier.rate_store import open_store
-from pipeline.supplier.store_away import told_as_ours
+from pipeline.supplier.store_away import Patience, told_as_ours
 
 # The mark is renewed far more often than it lapses, as a Redis that restarts may have lost it.
 _LASTS_SECONDS = 60
@@ -49,13 +49,16 @@ class RateProbe:
     def _is_seen(self) -> bool:
         if self.mark in _seen:
             return True
-        address = read_settings().rate_store
-        if address is None:
+        store_named = read_settings().rate_store
+        if store_named is None:
             return True
-        with told_as_ours(), open_store(address.get_secret_value()) as store:
+        address = store_named.get_secret_value()
+        with told_as_ours(), open_store(address) as store:
             is_there = store.get(_key(self.mark)) is not None
         if is_there:
             _seen.add(self.mark)
+            # The first block may come while Redis is being restarted: this worker waits for it like the others.
+            Patience(address).answered()
         return is_there
 
 

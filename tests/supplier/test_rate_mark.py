@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from pipeline.supplier import rate_mark
+from pipeline.supplier import rate_mark, store_away
 from pipeline.supplier.rate_mark import marked
-from pipeline.supplier.store_away import RateStoreAway
+from pipeline.supplier.store_away import Patience, RateStoreAway
 
 pytestmark = pytest.mark.cluster
 
@@ -37,6 +37,14 @@ def test_a_worker_with_the_same_store_passes(redis, names):
     names(redis)
     with marked(redis) as probe:
         assert probe() == ""
+
+
+def test_a_worker_that_has_seen_the_mark_waits_for_a_store_that_is_restarted(redis, names, monkeypatch):
+    monkeypatch.setattr(store_away, "_ANSWERED", set())
+    names(redis)
+    with marked(redis) as probe:
+        assert probe() == ""
+    assert Patience(redis).seconds(RateStoreAway("away")) > 0
 
 
 def test_a_worker_with_another_database_of_that_server_does_not(redis, names):
