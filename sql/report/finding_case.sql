@@ -17,14 +17,14 @@
 -- part_of_case_id: Case of wider scope that counts its flags; NULL: none.
 -- severity: Highest severity of its open flags; of a closed case, of all its flags.
 -- flags: Number of open flags; 0: the case is closed.
--- offers: Number of offers (or other subjects) with its open flags; of a closed case, with all its flags.
+-- offers: Number of offers (or other subjects) with its open flags; 0: the case is closed.
 -- stays: Number of stays with such flags; 0: not about a stay, such as a property gone quiet.
 -- properties: Number of properties with such flags.
 -- lowest_pct: Smallest size of its open flags, in percent; of a closed case, of all its flags.
 -- median_pct: Median size of its open flags, in percent; of a closed case, of all its flags.
 -- highest_pct: Largest size of its open flags, in percent; of a closed case, of all its flags.
 -- exposure_weight: Sum of the weights of its properties with open flags; a property without a weight counts 1.
--- amounts: Sum of the absolute amounts of its open flags, each offer once, by currency; never add currencies.
+-- amounts: Sum of the absolute amounts of its open flags (closed: of all its flags), each offer once, by currency.
 -- first_seen_at: Start of the first sweep that raised one of its flags.
 -- last_seen_at: Start of the last sweep that observed its evidence.
 -- closed_at: When its last flag ended, or too few of its properties showed the rule; NULL: open.
@@ -41,7 +41,8 @@
 -- note: Latest note; NULL: none.
 -- markets: Markets of its open flags; of a closed case, of all its flags.
 -- exposure_eur: Its amounts in euro at the day's reference rates, each offer in one currency; NULL: a rate is unknown.
--- urgency: Place of the case, 1 is the most urgent: by status, severity, exposure_weight, exposure_eur and flags.
+-- urgency: Place of the case, 1 is the most urgent: by status, exposure_eur, severity, exposure_weight and flags.
+-- opened_at: Start of the sweep that opened it the last time; first_seen_at: the first time.
 WITH flagged AS (
     SELECT
         -- Without sentence and evidence: several hundred thousand of them do not fit into memory.
@@ -506,10 +507,9 @@ amount_of_market AS (
             scoped.currency,
             scoped.offer,
             max(abs(scoped.amount)) AS amount
-        FROM run AS scoped
+        FROM said AS scoped
         WHERE
-            scoped.is_open
-            AND scoped.amount IS NOT NULL
+            scoped.amount IS NOT NULL
             AND scoped.currency IS NOT NULL
         GROUP BY scoped.case_id, scoped.property_id, scoped.market, scoped.currency, scoped.offer
     ) AS offer
@@ -519,6 +519,10 @@ amount_of_market AS (
 owed AS (
     SELECT
         each.case_id,
+        -- Without a rate, amounts can be compared if all cases have the same single currency.
+        CASE
+            WHEN min(min(each.currency)) OVER () = max(max(each.currency)) OVER () THEN any_value(each.amount)
+        END AS of_one_currency,
         list(
             {
                 'currency': each.currency,
@@ -724,12 +728,14 @@ SELECT
                 WHEN 'part_of' THEN 5
                 ELSE 6
             END ASC,
+            exposure_eur DESC NULLS LAST, -- noqa: RF02
+            owed.of_one_currency DESC NULLS LAST,
             sized.rank_of_severity ASC,
             weighed.exposure_weight DESC NULLS LAST,
-            exposure_eur DESC NULLS LAST, -- noqa: RF02
             grouped.flags DESC,
             grouped.case_id ASC
-    ) AS urgency
+    ) AS urgency,
+    grouped.opened_at
 FROM grouped
 CROSS JOIN latest
 INNER JOIN sized ON sized.case_id = grouped.case_id

@@ -89,8 +89,9 @@ def _case(place: Any, flags: list[Row], showing: Mapping[Any, set[int]], last: N
         "median_pct": median(sizes) if sizes else None,
         "highest_pct": max(sizes, default=None),
         "exposure_weight": float(len({flag["property_id"] for flag in open_ones})),
-        "amounts": _amounts(open_ones),
+        "amounts": _amounts(said),
         "first_seen_at": min(flag["first_flagged_at"] for flag in flags),
+        "opened_at": opened_at,
         "last_seen_at": max(flag["last_flagged_at"] for flag in flags)
         if market_scope["ended_at"] is None
         else market_scope["last_met_at"],
