@@ -64,9 +64,8 @@ class Piece:
 
 
 def pieces(session: duckdb.DuckDBPyConnection, lake: Lake, flag_ids: Iterable[str]) -> dict[str, Piece]:
-    """Return open findings with their evidence, by id."""
-    query, values = "SELECT * FROM report.flag WHERE list_contains($ids::VARCHAR[], flag_id)", {"ids": sorted(flag_ids)}
-    flags = rows_of(session.execute(query, values))
+    """Return findings with their evidence, by id: as they are, or as they were when they ended the last time."""
+    flags = _flags(session, set(flag_ids))
     chosen = {flag["flag_id"]: _chosen(flag["evidence"]) for flag in flags}
     shown_items = [item for main, _ in chosen.values() for item in main]
     tables = _Tables(session, lake, shown_items, [item for _, others in chosen.values() for item in others[:_LISTED]])
@@ -90,6 +89,20 @@ def pieces(session: duckdb.DuckDBPyConnection, lake: Lake, flag_ids: Iterable[st
             prices.get(flag["flag_id"]),
         )
     return made
+
+
+def _flags(session: duckdb.DuckDBPyConnection, ids: set[str]) -> Sequence[Row]:
+    # Those that have ended are looked for only if there are any: they are many.
+    query = "SELECT * FROM report.flag WHERE list_contains($ids::VARCHAR[], flag_id)"
+    found = rows_of(session.execute(query, {"ids": sorted(ids)}))
+    ended = ids - {flag["flag_id"] for flag in found}
+    if ended:
+        query = (
+            "SELECT * FROM report.flag_history WHERE list_contains($ids::VARCHAR[], flag_id) "
+            "QUALIFY row_number() OVER (PARTITION BY flag_id ORDER BY first_flagged_at DESC) = 1"
+        )
+        found = [*found, *rows_of(session.execute(query, {"ids": sorted(ended)}))]
+    return found
 
 
 def _chosen(evidence: Sequence[Row]) -> tuple[list[Row], list[Row]]:

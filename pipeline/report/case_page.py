@@ -17,6 +17,8 @@ from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
 from pipeline.report.case_evidence import Answer, Piece, Row, pieces
 from pipeline.report.case_sides import lines_of, stated
+from pipeline.report.cost import cost_said
+from pipeline.report.ended_cases import with_why
 from pipeline.report.page import counted, money, percent, render, shown
 from pipeline.report.read import PROPERTY_PAGES, Reader
 from pipeline.report.words import role_said, rule_said, said
@@ -41,14 +43,15 @@ class Shown:
 
 def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
     """Yield file name and text of each case's page; `links` are those of the menu."""
-    cases = reader.cases.filter(pl.col("case_id").is_in(list(reader.case_pages)))
-    if cases.is_empty():
+    has_page = pl.col("case_id").is_in(list(reader.case_pages))
+    ended = with_why(reader, reader.ended).filter(has_page).rows(named=True)
+    rows = [row | {"ended_by": None} for row in reader.cases.filter(has_page).iter_rows(named=True)] + ended
+    if not rows:
         return
-    rows = cases.rows(named=True)
     found = pieces(reader.session, lake, (item["flag_id"] for row in rows for item in row["evidence"]))
     of_property: dict[int, list[Row]] = {}
     for row in rows:
-        if row["property_id"] is not None:
+        if row["property_id"] is not None and row["closed_at"] is None:
             of_property.setdefault(row["property_id"], []).append(row)
     names = dict(reader.properties.select("property_id", "property_name").iter_rows())
     hosts = {night["sweep_id"]: night["supplier"] for night in reader.nights}
@@ -69,6 +72,7 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
             "relation": rule.full_name if rule else "report.flag",
             "tiles": _tiles(row),
             "notes": _notes(row),
+            "ended": _ended(row),
             "pieces": [
                 (piece.flag, _placed(piece.flag, of_whom(piece.flag)), lines_of(piece), *_answers(piece, hosts))
                 for piece in held
@@ -96,11 +100,11 @@ def whom(case: Row) -> str:
     return f"{_property(case['property_name'], case['property_id'])}, {_markets(case)}{pair}"
 
 
-def remove_ended(folder: Path, reader: Reader) -> None:
-    """Remove pages of what is no longer an open case, as the data may have been published again since."""
-    open_cases = set(reader.cases["case_id"])
+def remove_others(folder: Path, reader: Reader) -> None:
+    """Remove pages of what is no case of the night any more, as the data may have been published again since."""
+    cases = {*reader.cases["case_id"], *reader.ended["case_id"]}
     for page in folder.glob("*.html"):
-        if page.stem not in open_cases:
+        if page.stem not in cases:
             page.unlink()
 
 
@@ -120,18 +124,38 @@ def _tiles(case: Row) -> list[tuple[str, str]]:
         size = (case["properties"], "properties" if case["properties"] > 1 else "property")
     elif case["stays"]:
         size = (case["offers"], over)
+    cost = cost_said(case["exposure_eur"], case["amounts"])
+    if case["closed_at"] is not None:
+        return [
+            ("ended", f"severity was {case['severity']}"),
+            (cost or "–", "cost of all its findings"),
+            (f"{case['opened_at']:%-d %b %Y}", "opened"),
+            (f"{case['closed_at']:%-d %b %Y}", "ended"),
+        ]
     return [
         (case["status"], f"severity {case['severity']}"),
+        (cost or "–", "cost: price differences added up" if cost else "cost: not about an amount"),
         (shown(size[0], 0), size[1]),
         (f"{case['exposure_weight']:g}", "weight (1 per property if you loaded none)"),
-        (f"{case['first_seen_at']:%d %b %Y}", "first seen"),
-        (f"{case['last_seen_at']:%d %b %Y}", "last seen"),
+        (f"{case['opened_at']:%-d %b %Y}", "open since"),
+        (f"{case['last_seen_at']:%-d %b %Y}", "last seen"),
     ]
+
+
+def _ended(case: Row) -> str:
+    """Return when an ended case ended, and why most of its findings did; empty: it is open."""
+    if case["closed_at"] is None:
+        return ""
+    days = (case["closed_at"] - case["opened_at"]).days
+    why = said("ended_by", case["ended_by"] or "value")
+    return f"It ended on {case['closed_at']:%-d %b %Y}, after {counted(days, 'day')}: {why}."
 
 
 def _notes(case: Row) -> list[str]:
     sums = ", ".join(money(each["amount"], each["currency"]) for each in case["amounts"])
     notes = [f"Sum of the differences of its offers, by currency: {sums}."] if sums else []
+    if case["opened_at"] > case["first_seen_at"]:
+        notes.append(f"First seen on {case['first_seen_at']:%-d %b %Y}; it had ended in between.")
     if case["exposure_eur"] is not None and any(each["currency"] != "EUR" for each in case["amounts"]):
         notes.append(
             f"In euro, with each offer in one currency: {money(case['exposure_eur'], 'EUR')}, at the day's rates."

@@ -1,4 +1,4 @@
-"""Cases on a page, the most urgent first."""
+"""Cases on a page: what opened with the last night and what persists, the most costly first."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 import polars as pl
 
 from pipeline.lake.relations import finding_rules
-from pipeline.report.findings import SEVERITIES, by_severity
+from pipeline.report.cost import COST, NOTE, SINCE, cost_and_since, costly_first
+from pipeline.report.findings import SEVERITIES, by_severity, most_severe
 from pipeline.report.page import PROPERTY, Column, Point, Section, counted, named
 from pipeline.report.read import PROPERTY_PAGES, Reader
 from pipeline.report.words import rule_said
@@ -14,11 +15,17 @@ from pipeline.report.words import rule_said
 _SHOWN = 15
 # Properties that the summary names.
 _CALLS = 3
+_STATUSES = ("new", "open", "acknowledged", "muted")
 
 
 def open_cases(reader: Reader) -> pl.DataFrame:
     """Return the cases that are neither closed nor part of a wider one."""
     reader.note_cases()
+    return described(reader, reader.cases)
+
+
+def described(reader: Reader, cases: pl.DataFrame) -> pl.DataFrame:
+    """Return cases with their problem and subject in words, and with the pages of case and property."""
     texts = pl.col("evidence").list.eval(pl.element().struct.field("flag_id")).list.join(", ").alias("flag_ids")
     said = pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
     whom = (
@@ -31,16 +38,15 @@ def open_cases(reader: Reader) -> pl.DataFrame:
     )
     has_page = pl.col("property_id").is_in(list(reader.property_pages))
     its_page = pl.when(has_page).then(pl.format(f"{PROPERTY_PAGES}/{{}}.html", "property_id")).alias("property_page")
-    return reader.cases.with_columns(said, whom, texts, reader.case_page, its_page, in_markets()).drop("amounts")
-
-
-def in_markets() -> pl.Expr:
-    """Return the markets of a case as text."""
-    return pl.col("markets").list.join(", ")
+    in_markets = pl.col("markets").list.join(", ")
+    return cases.with_columns(said, whom, texts, reader.case_page, its_page, in_markets)
 
 
 def calls(cases: pl.DataFrame) -> pl.DataFrame:
-    """Return one line (one call) for each property and rule, over all its markets, in the order of the cases."""
+    """Return one line (one call) for each property and rule, over all its markets, the most costly first.
+
+    What was acknowledged comes after what waits for a decision, and what was muted last.
+    """
     if not cases.height:
         return cases
     is_many = pl.len() > 1
@@ -74,11 +80,12 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
     )
     # Without a property, a case is of a market or the supplier and has its own line.
     by = [pl.coalesce(pl.col("property_id").cast(pl.String), "case_id").alias("whom"), "rule", _is_waiting().alias("w")]
-    return (
+    lines = (
         cases.with_columns(pl.col("evidence").list.first().struct.field("finding").alias("example"))
         .group_by(by, maintain_order=True)
         .agg(
-            pl.col("rule_words", "status", "severity", "scope", "property_id", "property_name").first(),
+            pl.col("rule_words", "status", "scope", "property_id", "property_name").first(),
+            most_severe(),
             many.str.join(", ").alias("market"),
             pl.col("flags").sum(),
             pl.when(is_many).then(size).otherwise(pl.col("finding").first()).alias("finding"),
@@ -95,72 +102,113 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
             .sort_by(pl.coalesce("market", pl.lit("")).filter(pl.col("case_page").is_not_null()))
             .alias("pages"),
             pl.len().alias("cases"),
+            *cost_and_since(),
         )
+    )
+    rank = pl.col("status").replace_strict({status: place for place, status in enumerate(_STATUSES)}, default=0)
+    return costly_first(lines, rank)
+
+
+def new_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
+    """Return the section of cases that opened with the last night."""
+    opened = cases.filter(pl.col("status") == "new")
+    return _section(
+        "new_cases",
+        f"{problems(opened)} opened: {by_severity(calls(opened))}" if opened.height else "No problem opened",
+        "Each line is one problem: one rule at one property, in every market where it was found. In each market the "
+        "problem is a case (a property gone quiet is one case over all markets); `nightaudit case` acknowledges or "
+        "mutes it by the id on its page. If many properties of a market share a problem, it is one line about the "
+        "market; if most markets share it, it is one line about the supplier. Market codes link to the evidence, both "
+        f"answers side by side; property names link to everything about a property. The most costly come first. {NOTE}",
+        opened,
+        "The rules found no new problem. A case opens on the night a rule first finds something.",
+        "All problems are new: this is the first published night. " if is_first_night else "",
     )
 
 
-def cases_section(cases: pl.DataFrame) -> Section:
-    """Return the section of cases, a line for each property and rule. Muted and acknowledged ones come last."""
-    waiting, lines, with_page = _waiting(cases), calls(cases), cases["case_page"].count()
+def open_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
+    """Return the section of cases that were open before the last night. Muted and acknowledged ones come last."""
+    before = cases.filter(pl.col("status") != "new")
+    waiting = _waiting(before)
+    noted = before.height - waiting.height
+    is_noted = f"; {counted(noted, 'case is', 'cases are')} acknowledged or muted" if noted else ""
+    return _section(
+        "open_cases",
+        f"{problems(waiting)} {_persist(waiting)}: "
+        f"{by_severity(calls(waiting))}{is_noted}"
+        if waiting.height
+        else f"No earlier problem waits for a decision{is_noted}",
+        "Problems of earlier nights that are still open, the most costly first; what was acknowledged or muted comes "
+        "last. Since is the first night on which one of its present cases was open.",
+        before,
+        "This is the first published night: problems persist from the second night on."
+        if is_first_night
+        else "Every problem of earlier nights has ended.",
+    )
+
+
+def _section(name: str, title: str, note: str, cases: pl.DataFrame, why_empty: str, first: str = "") -> Section:
+    with_page = cases["case_page"].count()
     paged = (
-        f" {counted(with_page, 'case has', 'cases have')} a page, the most urgent of each problem first; to "
+        f" {counted(with_page, 'case has', 'cases have')} a page, the most costly of each problem first; to "
         "write those of a property: `nightaudit report digest --property ID`."
         if with_page < cases.height
         else ""
     )
     return Section(
-        "cases",
-        f"{_counted(waiting)}: {by_severity(calls(waiting))}" if waiting.height else "No open case needs a decision",
-        "Each line is one problem: one rule at one property, in every market where it was found. An offer in both a "
-        "list and a detail answer is one offer with two findings. In each market the problem is a case (a property "
-        "gone quiet is one case over all markets); `nightaudit case` acknowledges or mutes it by the id on its page. "
-        "If many properties of a market share a problem, it is one line about the market; if most markets share it, "
-        "it is one line about the supplier. Market codes link to the evidence, both answers side by side; property "
-        "names link to everything about a property. New problems come first, then the most severe, then those with "
-        "the greatest weight (`nightaudit load weights`), then those that concern the most money: the amounts of their "
-        f"findings in euro, at the reference rates of the day (`nightaudit load rates`).{paged}",
-        cases.drop("evidence", "case_page", "property_page"),
+        name,
+        title,
+        f"{first}{note}{paged}",
+        cases.drop("evidence", "case_page", "property_page", "amounts"),
         columns=[
             PROPERTY,
             Column("rule_words", "Problem", is_wide=True),
+            COST,
+            SINCE,
             Column("market", "Markets", is_wide=True),
             *named(severity="Severity", status="Status"),
-            Column("flags", "Findings", digits=0),
             Column("finding", "In words, and evidence by market", is_wide=True, below="without_page", links="pages"),
         ],
-        why_empty="No case is open. A case opens on the night a rule first finds something.",
+        why_empty=why_empty,
         shown=_SHOWN,
         source="report.finding_case",
-        lines=lines,
+        lines=calls(cases),
     )
 
 
 def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> list[Point]:
-    """Return how many cases need a decision, and which properties to call first and why.
+    """Return how many problems opened and persist, and which properties to call first and why.
 
     Of markets that sell nothing tonight, no price is worth a call.
     """
     waiting = _waiting(cases)
     if not waiting.height:
-        return [Point("No open case needs a decision.", "cases", "good")]
-    # The most severe first: a call about nothing is worse than a call a day late.
-    grave = pl.col("severity").replace_strict({severity: place for place, severity in enumerate(SEVERITIES)})
-    lines = calls(waiting.sort(grave, maintain_order=True))
+        return [Point("No open case needs a decision.", "open_cases", "good")]
+    new, before = (waiting.filter(is_new) for is_new in (pl.col("status") == "new", pl.col("status") != "new"))
+    lines = calls(waiting.with_columns(status=pl.lit("open")))
     # A line names its markets: it stands if a single one of them sells.
     markets = pl.col("market").str.split(", ")
     is_silent = (markets.list.set_difference(list(silent_markets)).list.len() == 0).fill_null(value=False)
-    first = lines.filter(~is_silent).unique(subset=["whom"], keep="first", maintain_order=True).head(_CALLS)
-    new = lines.filter(pl.col("status") == "new").height
-    tone = "bad" if lines["severity"][0] == "high" else "warn"
-    points = [Point(f"{_counted(waiting)}; {new:,} {'is' if new == 1 else 'are'} new.", "cases", tone)]
-    for row in first.iter_rows(named=True):
+    worth = lines.filter(~is_silent)
+    at_each = dict(worth.group_by("whom").len().iter_rows())
+    of_each = worth.unique(subset=["whom"], keep="first", maintain_order=True).rows(named=True)
+    # Whom to call comes before what is to be checked first.
+    first = sorted(of_each, key=lambda row: not _to_do(row).startswith("Call"))[:_CALLS]
+    tone = "bad" if "high" in lines["severity"] else "warn"
+    section = "new_cases" if new.height else "open_cases"
+    points = [Point(f"{problems(new)} opened, {problems(before)} {_persist(before)}.", section, tone)]
+    for row in first:
         place = f" ({row['market']})" if row["scope"] == "property" and row["market"] else ""
         # A case of several markets names them itself.
         place = "" if place in row["finding"] else place
         to_do = _to_do(row)
-        text = f"{to_do}: {row['rule_words']}{place}. {row['finding']}"
+        cost = f" Cost: {row['cost']}," if row["cost"] else " Open"
+        since = f"{cost} since {row['since']:%-d %b %Y}."
+        others = at_each[row["whom"]] - 1
+        also = f" {counted(others, 'more problem')} there." if others else ""
+        text = f"{to_do}: {row['rule_words']}{place}. {row['finding']}{since}{also}"
         pages = (row["case_page"] or "", row["property_page"] or "")
-        points.append(Point(text, "cases", tone, *pages, bold=to_do.removesuffix(" about")))
+        points.append(Point(text, section, tone, *pages, bold=to_do.removesuffix(" about")))
     return points
 
 
@@ -174,6 +222,10 @@ def with_cases(problems: int, cases: int, one: str = "problem") -> str:
     return counted(problems, one) + (f" ({cases:,} cases)" if cases > problems else "")
 
 
+def _persist(cases: pl.DataFrame) -> str:
+    return "persists" if calls(cases).height == 1 else "persist"
+
+
 def _to_do(row: Mapping[str, Any]) -> str:
     """Return what to do about a problem: whom to call, whom to check before, or which price of one's own to check."""
     name = row["property_name"] or f"property {row['property_id']}"
@@ -183,12 +235,6 @@ def _to_do(row: Mapping[str, Any]) -> str:
     if rule and SEVERITIES.index(row["severity"]) > SEVERITIES.index(rule.call_from):
         return f"Check {name} before you call"
     return f"Call {name} about" if row["scope"] == "property" else f"Call the supplier about {name}"
-
-
-def _counted(waiting: pl.DataFrame) -> str:
-    properties = waiting["property_id"].drop_nulls().n_unique()
-    where = f" at {counted(properties, 'property', 'properties')}" if properties else ""
-    return f"{problems(waiting)}{where} {'needs' if calls(waiting).height == 1 else 'need'} a decision"
 
 
 def _waiting(cases: pl.DataFrame) -> pl.DataFrame:

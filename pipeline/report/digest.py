@@ -4,9 +4,9 @@ import altair as alt
 import polars as pl
 
 from pipeline.domain.search import STATUSES
-from pipeline.report.cases import cases_section, open_cases
+from pipeline.report.cases import new_cases_section, open_cases, open_cases_section
 from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
-from pipeline.report.ended_cases import ended_cases
+from pipeline.report.ended_cases import ended_cases, ended_cases_section
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
 from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles
 from pipeline.report.page import PROPERTY, Column, Page, Section, counted, measured, money, named, percent, share
@@ -34,11 +34,13 @@ def page(reader: Reader) -> Page:
         largest=reader.named(reader.rows("report.price_move", order=order, limit=1000, qualify=first_of_each)),
     )
     sections = (
-        cases_section(cases),
-        new_section(changes.new, is_first_night=reader.is_first_night),
-        ended_section(changes.ended, is_first_night=reader.is_first_night),
+        new_cases_section(cases, is_first_night=reader.is_first_night),
+        open_cases_section(cases, is_first_night=reader.is_first_night),
+        ended_cases_section(over, is_first_night=reader.is_first_night),
         _moves(reader, changes),
         _largest(reader, changes.largest),
+        new_section(changes.new, is_first_night=reader.is_first_night),
+        ended_section(changes.ended, is_first_night=reader.is_first_night),
         by_rule_section(changes.standing, changes.new, changes.ended),
         _coverage(reader),
         _quality(reader),

@@ -2,10 +2,12 @@
 
 import polars as pl
 
-from pipeline.report.cases import in_markets, with_cases
-from pipeline.report.page import Point, counted
+from pipeline.report.cases import described, with_cases
+from pipeline.report.cost import COST, SINCE, cost_and_since, costly_first
+from pipeline.report.findings import most_severe
+from pipeline.report.page import PROPERTY, Column, Point, Section, counted, named
 from pipeline.report.read import Reader
-from pipeline.report.words import rule_said
+from pipeline.report.words import said
 
 # Cases that the summary names.
 _NAMED = 3
@@ -18,19 +20,10 @@ _NOT_PUT_RIGHT = {
 
 def ended_cases(reader: Reader) -> pl.DataFrame:
     """Return the cases that ended with the last night, without those covered by a wider one."""
-    tonight = reader.cases_of_night.sort("rule", "scope", "market", "property_id", nulls_last=True, maintain_order=True)
-    rule, of_market = pl.col("rule"), pl.struct("rule", "market")
-    wide = tonight.filter(pl.col("scope") == "market").select(of_market.alias("it"))["it"].implode()
-    widest = tonight.filter(pl.col("scope") == "supplier")["rule"].implode()
-    is_spoken_for = ((pl.col("scope") == "property") & of_market.is_in(wide)) | (
-        (pl.col("scope") != "supplier") & rule.is_in(widest)
-    )
-    said = rule.map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
-    ended = tonight.filter((pl.col("status") == "closed") & ~is_spoken_for)
-    return _with_why(reader, ended).with_columns(said, in_markets()).drop("amounts")
+    return described(reader, with_why(reader, reader.ended))
 
 
-def _with_why(reader: Reader, ended: pl.DataFrame) -> pl.DataFrame:
+def with_why(reader: Reader, ended: pl.DataFrame) -> pl.DataFrame:
     """Return ended cases with `ended_by`: why most of their findings ended; NULL if some were corrected."""
     flags = reader.query(
         "SELECT rule, property_id, market, ended_by FROM report.flag_history WHERE resolved_sweep_id = $sweep_id",
@@ -57,29 +50,75 @@ def _with_why(reader: Reader, ended: pl.DataFrame) -> pl.DataFrame:
     return ended.with_columns(chosen.alias("ended_by")).drop(f"why_{number}" for number in range(len(levels)))
 
 
+def ended_cases_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
+    """Return the section of cases that ended with the last night, a line for each problem."""
+    lines = ended_problems(ended)
+    return Section(
+        "ended_cases",
+        f"{with_cases(lines.height, ended.height)} ended" if ended.height else "No problem ended",
+        "Problems whose last finding ended tonight, the most costly first, and why. Only what the answer corrected "
+        "was put right. Cost and size are those of all their findings since the case was first seen. Market codes "
+        "link to the last evidence.",
+        ended.drop("evidence", "case_page", "property_page", "amounts"),
+        columns=[
+            PROPERTY,
+            Column("rule_words", "Problem", is_wide=True),
+            COST,
+            SINCE,
+            Column("in", "Markets", is_wide=True),
+            *named(severity="Severity"),
+            Column("why_it_ended", "Why it ended", is_wide=True),
+            Column("finding", "What it was, and evidence by market", is_wide=True, below="without_page", links="pages"),
+        ],
+        why_empty="This is the first published night: problems can end from the second night on."
+        if is_first_night
+        else "Every problem of the previous night is still open, or got no answer.",
+        source="report.finding_case",
+        lines=lines,
+    )
+
+
 def ended_points(ended: pl.DataFrame) -> list[Point]:
     """Return which cases ended: corrected, no longer on sale, or no longer requested."""
     if not ended.height:
         return []
     lines = ended_problems(ended)
+    subject = pl.when(pl.col("scope") == "property").then("whom")
     named = lines.select(
-        pl.format("{} ({}{})", "rule_words", pl.concat_str(["whom", "in"], separator=", ", ignore_nulls=True), "why")
+        pl.format("{} ({}{})", "rule_words", pl.concat_str([subject, "in"], separator=", ", ignore_nulls=True), "why")
     )
     first, more = named.to_series().to_list()[:_NAMED], named.height - _NAMED
     listed = "; ".join(first) + (f"; and {counted(more, 'more problem')}" if more > 0 else "")
-    return [Point(f"{with_cases(named.height, ended.height)} ended: {listed}.", "ended_findings", "good")]
+    return [Point(f"{with_cases(named.height, ended.height)} ended: {listed}.", "ended_cases", "good")]
 
 
 def ended_problems(ended: pl.DataFrame) -> pl.DataFrame:
-    """Return one line for each ended problem, with the markets in which it ended; wider problems come first."""
-    whom = pl.when(pl.col("scope") == "property").then(
-        pl.coalesce("property_name", pl.format("property {}", "property_id"))
-    )
+    """Return one line for each ended problem, with the markets in which it ended, the most costly first."""
+    whom = pl.coalesce("property_name", pl.format("property {}", "property_id"))
     # A price that went off sale was not corrected, nor was one that is no longer requested.
     why = pl.col("ended_by").replace_strict(_NOT_PUT_RIGHT, default="").alias("why")
+    why_it_ended = pl.coalesce("ended_by", pl.lit("value")).map_elements(_reason, return_dtype=pl.String)
+    page = pl.struct(
+        pl.coalesce("market", "markets").alias("text"), pl.col("case_page").alias("href")
+    )
+    has_page = pl.col("case_page").is_not_null()
     # One problem of a property may end in several markets.
-    return (
+    lines = (
         ended.sort("scope", maintain_order=True)
         .group_by("scope", "property_id", whom.alias("whom"), "rule_words", why, maintain_order=True)
-        .agg(pl.coalesce("market", "markets").drop_nulls().str.join(", ").replace("", None).alias("in"))
+        .agg(
+            pl.coalesce("market", "markets").drop_nulls().str.join(", ").replace("", None).alias("in"),
+            pl.col("property_name").first(),
+            most_severe(),
+            why_it_ended.first().alias("why_it_ended"),
+            pl.col("evidence").list.first().struct.field("finding").first().alias("finding"),
+            pl.col("case_id").filter(~has_page).str.join(" ").replace("", None).alias("without_page"),
+            page.filter(has_page).alias("pages"),
+            *cost_and_since(),
+        )
     )
+    return costly_first(lines)
+
+
+def _reason(ended_by: str) -> str:
+    return said("ended_by", ended_by)

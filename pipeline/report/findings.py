@@ -46,6 +46,12 @@ def by_severity(found: pl.DataFrame) -> str:
     return ", ".join(f"{counts[severity]:,} {severity}" for severity in SEVERITIES if severity in counts)
 
 
+def most_severe() -> pl.Expr:
+    """Return the highest severity of a group of rows."""
+    rank = pl.col("severity").replace_strict({severity: place for place, severity in enumerate(SEVERITIES)})
+    return pl.col("severity").sort_by(rank).first()
+
+
 def most_severe_first(found: pl.DataFrame, of_a_rule: int = _OF_A_RULE) -> tuple[pl.DataFrame, int]:
     """Return flags with the most severe of each rule first (one per property, few of a rule), and their number."""
     each = found.unique(subset=["rule", "property_id"], keep="first", maintain_order=True)

@@ -48,8 +48,8 @@ def headline(reader: Reader, changes: Changes) -> str:
         # A property has little that is new; calls are about its open cases.
         whom = reader.about or f"Property {reader.scope.property_id}"
         return f"{whom}: {standing} open, {calls(new).height:,} new; {moved} changed"
-    ended = ended_problems(changes.ended_cases).height
-    return f"{problems(new, 'new problem')}, {ended:,} ended; {moved} changed"
+    ended, before = ended_problems(changes.ended_cases).height, changes.cases.filter(pl.col("status") != "new")
+    return f"{problems(new, 'new problem')}, {calls(before).height:,} older, {ended:,} ended; {moved} changed"
 
 
 def points(reader: Reader, changes: Changes) -> list[Point]:

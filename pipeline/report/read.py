@@ -19,7 +19,7 @@ _PROPERTIES_AT_ONCE = 500
 # Folders of the pages of cases and of properties.
 CASES, PROPERTY_PAGES = "cases", "properties"
 # The most of each, the most urgent first: writing them takes some seconds, and a manager calls about fewer.
-CASE_PAGES, PROPERTIES = 200, 100
+CASE_PAGES, ENDED_PAGES, PROPERTIES = 200, 50, 100
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,9 @@ class Reader:
     def cases_of_night(self) -> pl.DataFrame:
         """The cases that are not closed or ended with the last night, with names, the most urgent first."""
         is_of_night = "status <> 'closed' OR closed_at = (SELECT max(started_at) FROM mart.sweep)"
-        return self.named(self.rows("report.finding_case", order="urgency", where=is_of_night))
+        found = self.named(self.rows("report.finding_case", order="urgency", where=is_of_night))
+        # Files of earlier versions lack this column.
+        return found if "opened_at" in found.columns else found.with_columns(opened_at="first_seen_at")
 
     @cached_property
     def _unclosed(self) -> pl.DataFrame:
@@ -119,6 +121,20 @@ class Reader:
         return self._unclosed.filter(pl.col("status") != "part_of")
 
     @cached_property
+    def ended(self) -> pl.DataFrame:
+        """The cases that ended with the last night, with names, without those covered by a wider one of tonight."""
+        tonight = self.cases_of_night.sort(
+            "rule", "scope", "market", "property_id", nulls_last=True, maintain_order=True
+        )
+        rule, of_market = pl.col("rule"), pl.struct("rule", "market")
+        wide = tonight.filter(pl.col("scope") == "market").select(of_market.alias("it"))["it"].implode()
+        widest = tonight.filter(pl.col("scope") == "supplier")["rule"].implode()
+        is_spoken_for = ((pl.col("scope") == "property") & of_market.is_in(wide)) | (
+            (pl.col("scope") != "supplier") & rule.is_in(widest)
+        )
+        return tonight.filter((pl.col("status") == "closed") & ~is_spoken_for)
+
+    @cached_property
     def case_pages(self) -> frozenset[str]:
         """The cases with a page; none if cases cannot be filtered as requested."""
         if self.scope.missing("property_id", "market"):
@@ -126,7 +142,10 @@ class Reader:
         # The first case of each problem comes before further markets of another.
         problem = pl.struct("rule", pl.coalesce(pl.col("property_id").cast(pl.String), "case_id"))
         is_further = pl.int_range(pl.len()).over(problem) > 0
-        return frozenset(self.cases.sort(is_further, maintain_order=True)["case_id"].head(CASE_PAGES))
+        most = {CASE_PAGES: self.cases, ENDED_PAGES: self.ended}
+        return frozenset().union(
+            *(cases.sort(is_further, maintain_order=True)["case_id"].head(number) for number, cases in most.items())
+        )
 
     @property
     def case_page(self) -> pl.Expr:

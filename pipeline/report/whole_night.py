@@ -78,7 +78,7 @@ def _of_reference(reader: Reader) -> list[Point]:
         f"From this night on, markets are compared with {chosen['reference_market']}: the previous reference market "
         "had no offers for too long. Gaps, scores and losing streaks start again."
     )
-    return [Point(text, "cases", "warn")]
+    return [Point(text, "open_cases", "warn")]
 
 
 def _of_rules(reader: Reader) -> list[Point]:

@@ -18,7 +18,7 @@ from pipeline.lake.database import open_published
 from pipeline.process.failures import as_ours
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report import availability, digest, parity, promotions
-from pipeline.report.case_page import case_pages, remove_ended
+from pipeline.report.case_page import case_pages, remove_others
 from pipeline.report.charts import Pen, begun, here
 from pipeline.report.dictionary import SCHEMAS, described
 from pipeline.report.figures import as_csv, as_json, as_parquet
@@ -91,7 +91,7 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
             link_quality_page(folder, links_of(folder, wanted, scope))
             _write_overview(lake, reader)
             if not scope.words:
-                remove_ended(folder / CASES, reader)
+                remove_others(folder / CASES, reader)
         except duckdb.IOException as error:
             raise LakeError(
                 f"The published file cannot be read completely: {first_line(error)}",

@@ -140,6 +140,33 @@ def test_the_digest_links_each_case_and_each_new_finding_to_its_page(lake):
             assert (digest.file.parent / "cases" / link).exists(), link
 
 
+def test_a_problem_that_ended_leads_to_its_last_evidence(nights_with_findings):
+    """A promotion without a name was property 1's until the last night."""
+    lake = nights_with_findings
+    (digest,) = write_reports(lake, ["digest"])
+    text = digest.file.read_text()
+    (section,) = re.findall(r'<section id="ended_cases">(.*?)</section>', text, re.DOTALL)
+    (page,) = re.findall(r'href="(cases/[^"]+)"', section)
+    ended = (digest.file.parent / page).read_text()
+    assert "It ended on 3 Jan 2030, after 1 day: the answer changed. The evidence below is the last" in ended
+    assert row_of(ended, "Before promotions") == ["150.00 EUR"]
+    assert re.search(r"nightaudit explain unnamed_promotion-[0-9a-f]{16}", ended)
+    assert "--acknowledge" not in ended
+    # The problem is not counted among those that are open.
+    assert page not in text.replace(section, "")
+    # A complete report does not take it for a page that is left over.
+    write_reports(lake, ["digest"])
+    assert (digest.file.parent / page).exists()
+
+
+def test_the_number_of_pages_of_ended_problems_is_bounded_too(nights_with_findings, monkeypatch):
+    monkeypatch.setattr(reading, "ENDED_PAGES", 0)
+    (digest,) = write_reports(nights_with_findings, ["digest"])
+    (section,) = re.findall(r'<section id="ended_cases">(.*?)</section>', digest.file.read_text(), re.DOTALL)
+    assert "cases/" not in section
+    assert re.search(r'<code class="below">case-[0-9a-f]{16}</code>', section)
+
+
 def test_a_complete_report_removes_pages_of_what_is_no_case_any_more_and_a_filtered_one_leaves_them(lake, monkeypatch):
     (digest,) = write_reports(lake, ["digest"])
     held = set(written_case_pages(lake))
@@ -179,12 +206,12 @@ def test_a_raw_answer_that_is_not_the_one_that_was_loaded_is_not_shown(lake):
 
 def test_a_night_has_a_bounded_number_of_pages_and_says_so(lake, monkeypatch):
     (whole,) = write_reports(lake, ["digest"])
-    assert "a page, the most urgent" not in whole.file.read_text()
+    assert "a page, the most costly" not in whole.file.read_text()
     shutil.rmtree(whole.file.parent / "cases")
     monkeypatch.setattr(reading, "CASE_PAGES", 0)
     (bounded,) = write_reports(lake, ["digest"])
     assert not (bounded.file.parent / "cases").exists()
-    assert "0 cases have a page, the most urgent" in bounded.file.read_text()
+    assert "0 cases have a page, the most costly" in bounded.file.read_text()
     assert "cases/" not in bounded.file.read_text()
 
 
@@ -244,6 +271,7 @@ def test_an_alert_leads_from_each_finding_to_the_page_of_its_case(lake):
 def test_each_problem_has_a_page_before_another_one_has_a_second(monkeypatch):
     class OfThree(reading.Reader):
         cases = pl.DataFrame({"case_id": ["a", "b", "c"], "rule": ["x", "x", "y"], "property_id": [1, 1, 1]})
+        ended = cases.clear()
 
     monkeypatch.setattr(reading, "CASE_PAGES", 2)
     assert OfThree(None, Scope()).case_pages == {"a", "c"}
@@ -259,5 +287,6 @@ def test_each_problem_has_a_page_before_another_one_has_a_second(monkeypatch):
 )
 def test_amounts_of_another_currency_are_given_in_euro_as_well(currency, in_euro, said):
     unsaid = dict.fromkeys(("acknowledged_at", "muted_until", "owner", "note"))
+    unsaid |= {"opened_at": night_at(0), "first_seen_at": night_at(0)}
     case = {"scope": "property", "amounts": [{"currency": currency, "amount": 90}], "exposure_eur": in_euro, **unsaid}
     assert _notes(case)[1:] == said

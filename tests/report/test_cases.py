@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from decimal import Decimal
 from types import SimpleNamespace
 
 import polars as pl
 
-from pipeline.report.cases import calls, cases_points, cases_section
-from pipeline.report.ended_cases import ended_cases, ended_points
+from pipeline.report.cases import calls, cases_points, new_cases_section, open_cases_section
+from pipeline.report.ended_cases import ended_cases, ended_cases_section, ended_points
+from pipeline.report.page import Section
+
+OCTOBER = datetime(2026, 10, 14, 2, tzinfo=UTC)
 
 
 def case(case_id: str, market: str | None, property_id: int | None = 7, **said: object) -> dict[str, object]:
@@ -27,12 +32,22 @@ def case(case_id: str, market: str | None, property_id: int | None = 7, **said: 
         "lowest_pct": 4.0,
         "highest_pct": 4.0,
         "finding": f"2 offers for 1 stay, +4.0%. Of {market}.",
+        "exposure_eur": Decimal(5),
+        "amounts": [{"currency": "EUR", "amount": Decimal(5)}],
+        "opened_at": OCTOBER,
     }
     return row | {"evidence": [{"flag_id": f"b-{case_id}", "finding": f"Of {market}."}]} | said
 
 
 def frame(*rows: dict[str, object]) -> pl.DataFrame:
-    return pl.DataFrame(list(rows), schema_overrides={"property_id": pl.Int64, "market": pl.String})
+    money = pl.Decimal(38, 4)
+    of = {"currency": pl.String, "amount": money}
+    held = {"property_id": pl.Int64, "market": pl.String, "exposure_eur": pl.Decimal(38, 2)}
+    return pl.DataFrame(list(rows), schema_overrides=held | {"amounts": pl.List(pl.Struct(of))})
+
+
+def persisting(cases: pl.DataFrame) -> Section:
+    return open_cases_section(cases, is_first_night=False)
 
 
 def test_one_problem_in_several_markets_is_one_line_that_names_them_and_their_cases():
@@ -93,23 +108,84 @@ def test_a_size_that_the_example_says_is_not_said_twice():
 def test_the_summary_names_three_properties_each_once_and_the_figures_keep_every_case():
     cases = frame(*(case(f"case-{number}", "SE", number // 2) for number in range(10)))
     first, *named = [point.text for point in cases_points(cases)]
-    assert first == "5 problems (10 cases) at 5 properties need a decision; 0 are new."
+    assert first == "0 problems opened, 5 problems (10 cases) persist."
     assert [text.split(" about")[0] for text in named] == ["Call Hotel 0", "Call Hotel 1", "Call Hotel 2"]
-    section = cases_section(cases)
+    section = persisting(cases)
     assert (section.figures.height, section.table.height) == (10, 5)
 
 
-def test_the_summary_names_the_most_severe_first_and_new_ones_before_others_of_that_severity():
-    """The table begins with new ones; but those who make only three calls, make the most important ones."""
+def costs(euros: int | None, **amounts: int) -> dict[str, object]:
+    of = amounts or {"EUR": euros}
+    return {
+        "exposure_eur": None if euros is None else Decimal(euros),
+        "amounts": [{"currency": currency, "amount": Decimal(amount)} for currency, amount in of.items() if amount],
+    }
+
+
+def test_what_costs_most_is_called_about_first_however_new_or_severe_it_is():
     cases = frame(
-        case("case-1", "SE", 7, status="new", severity="low"),
-        case("case-2", "SE", 8, status="new", severity="high"),
-        case("case-3", "SE", 9, severity="high"),
-        case("case-4", "SE", 10, severity="medium"),
+        case("case-1", "SE", 7, status="new", severity="high", **costs(10)),
+        case("case-2", "SE", 8, status="new", severity="low", **costs(900)),
+        case("case-3", "SE", 9, severity="medium", **costs(30_000)),
+        case("case-4", "SE", 10, severity="high", **costs(40)),
     )
     points = cases_points(cases)
-    assert [point.text.split(" about")[0] for point in points[1:]] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 10"]
-    assert cases_section(cases).table["property_id"].to_list() == [7, 8, 9, 10]
+    assert [point.text.split(" about")[0] for point in points[1:]] == ["Call Hotel 9", "Call Hotel 8", "Call Hotel 10"]
+    assert points[0].text == "2 problems opened, 2 problems persist."
+    assert points[1].text.endswith("Of SE. Cost: 30,000 EUR, since 14 Oct 2026.")
+    assert new_cases_section(cases, is_first_night=False).table["property_id"].to_list() == [8, 7]
+    assert persisting(cases).table["property_id"].to_list() == [9, 10]
+
+
+def test_a_line_costs_what_its_markets_do_together_and_is_open_since_the_first_of_them():
+    cases = frame(
+        case("case-1", "SE", 7, **costs(60)),
+        case("case-2", "SE", 8, **costs(50)),
+        case("case-3", "DE", 8, **costs(40), opened_at=datetime(2026, 10, 2, 2, tzinfo=UTC)),
+    )
+    section = persisting(cases)
+    shown = [[column.text(row) for column in section.columns if column.name in {"cost", "since"}] for row in section.rows]
+    assert shown == [["90 EUR", "2026-10-02"], ["60 EUR", "2026-10-14"]]
+    assert [column.label for column in section.columns][2:4] == ["Cost", "Since"]
+
+
+def test_a_cost_without_a_rate_is_in_its_own_currencies_and_after_those_in_euro():
+    cases = frame(
+        case("case-1", "SE", 7, **costs(None, SEK=900, USD=3)),
+        case("case-2", "DE", 7, **costs(None, SEK=100)),
+        case("case-3", "SE", 8, **costs(20)),
+        case("case-4", None, 9, rule="property_gone_quiet", severity="high", **costs(0)),
+    )
+    lines = calls(cases)
+    assert list(zip(lines["property_id"], lines["cost"], strict=True)) == [
+        (8, "20 EUR"),
+        (9, None),
+        (7, "1,000 SEK + 3 USD"),
+    ]
+    quiet = cases_points(cases)[2]
+    assert quiet.text.startswith("Call Hotel 9 about")
+    assert quiet.text.endswith(" Open since 14 Oct 2026.")
+
+
+def test_a_call_says_how_much_more_there_is_to_talk_about():
+    cases = frame(case("case-1", "SE", 7), case("case-2", "SE", 7, rule="fx"), case("case-3", "SE", 7, rule="quiet"))
+    assert cases_points(cases)[1].text.endswith("since 14 Oct 2026. 2 more problems there.")
+
+
+def test_what_ended_is_shown_by_problem_with_its_cost_its_time_and_its_evidence():
+    ended = frame(
+        case("case-1", "SE", 7, **costs(5)),
+        case("case-2", "SE", 8, ended_by="gone", **costs(50)),
+        case("case-3", "DE", 8, ended_by="gone", **costs(40), case_page=None),
+    )
+    section = ended_cases_section(ended, is_first_night=False)
+    assert section.title == "2 problems (3 cases) ended"
+    first, second = section.rows
+    assert (first["cost"], str(first["since"]), first["in"]) == ("90 EUR", "2026-10-14", "SE, DE")
+    assert first["why_it_ended"] == "the offer is gone"
+    assert second["why_it_ended"] == "the answer changed"
+    assert first["pages"] == [{"text": "SE", "href": "cases/case-2.html"}]
+    assert first["without_page"] == "case-3"
 
 
 def test_whom_to_call_is_in_bold_and_the_reason_is_not():
@@ -132,7 +208,7 @@ def test_of_a_market_that_sells_nothing_no_price_is_worth_a_call():
         case("case-1", "SE", 7), case("case-2", "DE", 8), case("case-3", "SE", None, property_name="market SE")
     )
     first, *named = cases_points(cases, ["SE"])
-    assert first.text.startswith("3 problems")
+    assert first.text == "0 problems opened, 3 problems persist."
     assert [point.bold for point in named] == ["Call Hotel 8"]
     assert len(cases_points(cases, ["SE", "DE"])) == 1
 
@@ -147,7 +223,7 @@ def test_what_may_be_no_problem_is_checked_before_a_call():
 
 def test_problems_are_counted_by_their_worst_severity_and_not_once_a_market():
     cases = frame(case("case-1", "SE"), case("case-2", "DE"), case("case-3", "SE", 8, severity="low"))
-    assert cases_section(cases).title == "2 problems (3 cases) at 2 properties need a decision: 1 high, 1 low"
+    assert persisting(cases).title == "2 problems (3 cases) persist: 1 high, 1 low"
 
 
 def test_what_a_list_and_a_detail_answer_say_of_an_offer_counts_once():
@@ -171,7 +247,8 @@ def test_a_property_that_has_gone_quiet_in_several_markets_is_one_call_that_name
     }
     cases = frame(case("case-1", None, **said))
     assert calls(cases)["market"].to_list() == ["DE, SE"]
-    assert cases_points(cases)[1].text == "Call Hotel 7 about: Quiet. 2 findings in 2 markets (DE, SE). No offer."
+    said = "Call Hotel 7 about: Quiet. 2 findings in 2 markets (DE, SE). No offer."
+    assert cases_points(cases)[1].text.startswith(said)
 
 
 def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property():
@@ -187,10 +264,10 @@ def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property
     ]
 
 
-def test_cases_that_ended_are_named_wider_ones_first():
+def test_problems_that_ended_are_named_the_most_costly_first():
     ended = frame(case("case-1", "SE", 7), case("case-2", "DE", None), case("case-3", "SE", 8), case("case-4", "DE", 7))
     (point,) = ended_points(ended)
-    named = ("DE", "Hotel 7, SE, DE", "Hotel 8, SE")
+    named = ("Hotel 7, SE, DE", "DE", "Hotel 8, SE")
     first = "; ".join(f"Stated discount does not match the prices ({each})" for each in named)
     assert point.text == f"3 problems (4 cases) ended: {first}."
     (gone,) = ended_points(frame(case("case-1", "SE", 7, ended_by="gone"), case("case-2", "DE", 7)))
@@ -223,8 +300,8 @@ def test_a_price_of_the_reader_is_the_readers_to_check_and_no_call_to_the_proper
         case("case-2", "SE", 8, rule="market_disparity", rule_words="Differs"),
     )
     assert [point.text.split(". ")[0] for point in cases_points(cases)[1:]] == [
-        "Check your selling price of Hotel 7: Sold below the floor (SE)",
         "Call Hotel 8 about: Differs (SE)",
+        "Check your selling price of Hotel 7: Sold below the floor (SE)",
     ]
 
 
@@ -245,11 +322,13 @@ def test_why_a_case_ended_is_why_its_findings_did():
             "property_id": [None, None, None, 7, 7],
             "market": ["GB", None, "GB", "GB", None],
         }
-    ).with_columns(status=pl.lit("closed"), markets=pl.concat_list(pl.lit("GB")), amounts=pl.lit(""))
+    ).with_columns(status=pl.lit("closed"), markets=pl.concat_list(pl.lit("GB")), evidence=pl.lit([{"flag_id": "f"}]))
+    ended = ended.with_columns(property_name=pl.lit("Hotel"))
 
     def reasons(*scopes: str) -> dict[tuple[str, str], str | None]:
         of_night = ended.filter(pl.col("scope").is_in(scopes))
-        reader = SimpleNamespace(cases_of_night=of_night, night={"sweep_id": "s"}, query=lambda *_: flags)
+        reader = SimpleNamespace(ended=of_night, night={"sweep_id": "s"}, query=lambda *_: flags)
+        reader.case_page, reader.property_pages = pl.lit(None).alias("case_page"), ()
         return {(row["rule"], row["scope"]): row["ended_by"] for row in ended_cases(reader).rows(named=True)}
 
     assert reasons("market") == {("fx", "market"): "not_asked", ("gap", "market"): None}

@@ -1,0 +1,58 @@
+"""What a problem costs, and since when it is open."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+import polars as pl
+
+from pipeline.report.page import Column, shown
+
+COST: Final = Column("cost", "Cost", digits=0)
+SINCE: Final = Column("since", "Since")
+# For the notes of tables with a cost.
+NOTE: Final = (
+    "Cost is the sum of the price differences of its findings, each offer once, in euro at the day's reference rates "
+    "(`nightaudit load rates`); without a rate it is in its own currency, and comes after those in euro. What is "
+    "not about an amount, such as a property gone quiet, has none and comes last, the most severe first."
+)
+
+
+def cost_and_since() -> list[pl.Expr]:
+    """Return the cost and the first day of a line of several cases, as aggregations of these."""
+    is_known = pl.col("exposure_eur").null_count() == 0
+    return [
+        pl.when(is_known).then(pl.col("exposure_eur").sum()).alias("cost_eur"),
+        pl.col("amounts").explode().drop_nulls(),
+        pl.col("opened_at").min().dt.date().alias("since"),
+    ]
+
+
+def costly_first(lines: pl.DataFrame, *before: pl.Expr) -> pl.DataFrame:
+    """Return lines of `cost_and_since` in the order of `before` and their cost, with the cost as text."""
+    by = [*before, pl.col("cost_eur")]
+    is_down = [*(False for _ in before), True]
+    words = pl.struct("cost_eur", "amounts").map_elements(_in_words, return_dtype=pl.String, skip_nulls=False)
+    return (
+        lines.sort(by, descending=is_down, nulls_last=True, maintain_order=True)
+        .with_columns(words.alias("cost"))
+        .drop("amounts")
+    )
+
+
+def cost_said(exposure_eur: Decimal | None, amounts: list[Mapping[str, Any]] | None) -> str | None:
+    """Return what a case costs: in euro, in its own currencies if a rate is unknown, or None: no amount."""
+    return _in_words({"cost_eur": exposure_eur, "amounts": amounts})
+
+
+def _in_words(cost: Mapping[str, Any]) -> str | None:
+    if cost["cost_eur"] is not None:
+        return _rounded(cost["cost_eur"], "EUR") if cost["cost_eur"] else None
+    by_currency: dict[str, Decimal] = {}
+    for each in cost["amounts"] or ():
+        by_currency[each["currency"]] = by_currency.get(each["currency"], Decimal(0)) + each["amount"]
+    return " + ".join(_rounded(amount, currency) for currency, amount in sorted(by_currency.items())) or None
+
+
+def _rounded(amount: Decimal, currency: str) -> str:
+    return f"{shown(amount, 0)} {currency}" if amount >= 1 else f"under 1 {currency}"
