@@ -134,8 +134,7 @@ def open_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
     is_noted = f"; {counted(noted, 'case is', 'cases are')} acknowledged or muted" if noted else ""
     return _section(
         "open_cases",
-        f"{problems(waiting)} {_persist(waiting)}: "
-        f"{by_severity(calls(waiting))}{is_noted}"
+        f"{problems(waiting)} {_persist(waiting)}: {by_severity(calls(waiting))}{is_noted}"
         if waiting.height
         else f"No earlier problem waits for a decision{is_noted}",
         "Problems of earlier nights that are still open, the most costly first; what was acknowledged or muted comes "

@@ -98,9 +98,7 @@ def ended_problems(ended: pl.DataFrame) -> pl.DataFrame:
     # A price that went off sale was not corrected, nor was one that is no longer requested.
     why = pl.col("ended_by").replace_strict(_NOT_PUT_RIGHT, default="").alias("why")
     why_it_ended = pl.coalesce("ended_by", pl.lit("value")).map_elements(_reason, return_dtype=pl.String)
-    page = pl.struct(
-        pl.coalesce("market", "markets").alias("text"), pl.col("case_page").alias("href")
-    )
+    page = pl.struct(pl.coalesce("market", "markets").alias("text"), pl.col("case_page").alias("href"))
     has_page = pl.col("case_page").is_not_null()
     # One problem of a property may end in several markets.
     lines = (

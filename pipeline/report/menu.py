@@ -1,5 +1,6 @@
 """The menu of a night's pages."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -7,6 +8,7 @@ from typing import Final
 from pipeline.lake import write_in_place
 from pipeline.report.read import PROPERTY_PAGES
 from pipeline.report.scope import Scope
+from pipeline.report.script import TABLES, TABLES_SOURCE
 
 LABELS: Final[Mapping[str, str]] = {
     "digest": "Nightly digest",
@@ -52,7 +54,10 @@ def links_of(folder: Path, wanted: Sequence[str], scope: Scope) -> list[tuple[st
 
 
 def link_quality_page(folder: Path, links: Sequence[tuple[str, str, str]]) -> None:
-    """Add the menu to the quality page, which the audit wrote before there were reports."""
+    """Add the menu to the quality page, which the audit wrote before there were reports.
+
+    With it comes the script, so that its links keep a filter as those of other pages do.
+    """
     page = folder / _QUALITY[1]
     if not page.exists():
         return
@@ -61,4 +66,14 @@ def link_quality_page(folder: Path, links: Sequence[tuple[str, str, str]]) -> No
     start, end = text.find("<nav>"), text.find("</nav>")
     if 0 <= start < end:
         menu = f'<nav>\n<a href="../index.html">All nights</a>\n{menu}\n'
-        write_in_place(page, f"{text[:start]}{menu}{text[end:]}".encode())
+        write_in_place(page, _with_script(f"{text[:start]}{menu}{text[end:]}").encode())
+
+
+_SCRIPT: Final = re.compile(r"<script>.*?</script>\n", re.DOTALL)
+_IMAGES: Final = re.compile(r"img-src data:[^\"]*\"")
+
+
+def _with_script(text: str) -> str:
+    """Return a page with our script, once, permitted by its content security policy."""
+    permitted = _IMAGES.sub(lambda _: f'img-src data:; script-src {TABLES_SOURCE}"', _SCRIPT.sub("", text), count=1)
+    return permitted.replace("</body>", f"<script>{TABLES}</script>\n</body>")

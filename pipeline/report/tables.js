@@ -1,7 +1,8 @@
 "use strict";
 // Tables of a page sort by a click on a column's name, and show the rows that hold what is typed above them. Rows about
 // properties are also chosen by city, brand and group, in all tables of the page at once. Without this script they are
-// plain tables. What was typed, chosen and sorted is part of the address, so a link keeps it.
+// plain tables. What was typed, chosen and sorted is part of the address, so a link keeps it; links to other pages of the
+// reports take the city, brand and group along.
 (() => {
   const state = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
   const places = ["city", "brand", "group"];
@@ -19,10 +20,24 @@
   const element = (name, properties) => Object.assign(document.createElement(name), properties);
 
   const chosen = () => places.filter((name) => state.get(name));
-  const keepInMenu = () => {
+  const isWithin = (link) => link.getAttribute("href").startsWith("#");
+  const keepInLinks = () => {
     const kept = new URLSearchParams(chosen().map((name) => [name, state.get(name)])).toString();
-    for (const link of document.querySelectorAll("nav a, td a[href$='.html']")) link.hash = kept;
+    for (const link of document.querySelectorAll("a[href]")) {
+      if (!isWithin(link) && link.pathname.endsWith(".html")) link.hash = kept;
+    }
   };
+  if (chosen().length) keepInLinks();
+  // The place within the page would take the place of the choice in the address.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    const place = link && isWithin(link) && state.size && document.getElementById(link.hash.slice(1));
+    if (!place) return;
+    event.preventDefault();
+    place.tabIndex = -1;
+    place.focus({preventScroll: true});
+    place.scrollIntoView();
+  });
   const bar = element("div", {className: "bar places"});
   for (const name of placed.length ? places : []) {
     const values = new Set(placed.map((row) => row.dataset[name]).filter(Boolean));
@@ -35,7 +50,7 @@
     select.addEventListener("change", () => {
       keep(name, select.value);
       filters.forEach((filter) => filter());
-      keepInMenu();
+      keepInLinks();
     });
     const label = element("label", {textContent: name[0].toUpperCase() + name.slice(1) + " "});
     label.append(select);
@@ -45,7 +60,6 @@
     const note = "Filters the tables; titles and charts cover all properties.";
     bar.append(element("span", {className: "soft", textContent: note}));
     document.querySelector("header").append(bar);
-    keepInMenu();
   }
 
   for (const section of document.querySelectorAll("section")) {

@@ -144,7 +144,9 @@ def test_a_line_costs_what_its_markets_do_together_and_is_open_since_the_first_o
         case("case-3", "DE", 8, **costs(40), opened_at=datetime(2026, 10, 2, 2, tzinfo=UTC)),
     )
     section = persisting(cases)
-    shown = [[column.text(row) for column in section.columns if column.name in {"cost", "since"}] for row in section.rows]
+    shown = [
+        [column.text(row) for column in section.columns if column.name in {"cost", "since"}] for row in section.rows
+    ]
     assert shown == [["90 EUR", "2026-10-02"], ["60 EUR", "2026-10-14"]]
     assert [column.label for column in section.columns][2:4] == ["Cost", "Since"]
 

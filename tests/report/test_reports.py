@@ -31,6 +31,7 @@ from pipeline.report.chart_kinds import calendar
 from pipeline.report.charts import chart, svg
 from pipeline.report.dictionary import described
 from pipeline.report.figures import as_csv, as_json
+from pipeline.report.menu import link_quality_page
 from pipeline.report.page import Column
 from pipeline.report.promotions import _counted
 from pipeline.report.read import Reader
@@ -448,3 +449,15 @@ def test_without_limits_what_was_summed_up_is_what_every_offer_gives(lake):
     assert of_all == of_each
     assert of_all["comparable"] > 0
     assert of_all["never_charged"] > 0
+
+
+def test_the_quality_page_gets_the_menu_and_the_script_that_keeps_a_choice_once(tmp_path):
+    page = tmp_path / "quality.html"
+    page.write_text("<meta content=\"default-src 'none'; img-src data:\">\n<nav></nav>\n<p>a check</p>\n</body>\n")
+    link_quality_page(tmp_path, [("digest", "Nightly digest", "index.html")])
+    written = page.read_text()
+    assert '<a href="index.html">Nightly digest</a>' in written
+    assert f'img-src data:; script-src {TABLES_SOURCE}">' in written
+    assert written.count(f"<script>{TABLES}</script>") == 1
+    link_quality_page(tmp_path, [("digest", "Nightly digest", "index.html")])
+    assert page.read_text() == written

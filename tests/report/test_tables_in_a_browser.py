@@ -6,8 +6,12 @@ import shutil
 
 import polars as pl
 import pytest
+from nights import started_at
 from playwright.sync_api import sync_playwright
 
+from pipeline.inputs.load import load
+from pipeline.publish.refresh import refresh
+from pipeline.report import write_reports
 from pipeline.report.page import Column, Section, render
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -136,3 +140,55 @@ def test_on_a_phone_a_filter_finds_rows_beyond_the_first_six(browser, page_of_ho
     page.get_by_role("searchbox").fill("11")
     assert [name.split("\n")[0] for name in seen(page)] == ["Hotel 11"]
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.fixture
+def digest(nights_with_findings, tmp_path):
+    """The address of the digest of a night: property 2 in Oslo has an open case, and property 1 in Riga an ended one."""
+    lake = nights_with_findings
+    places = tmp_path / "properties.csv"
+    places.write_text("property_id,property_name,city\n1,One,Riga\n2,Two,Oslo\n3,Three,Oslo\n")
+    load(lake, "properties", places, started_at(2))
+    refresh(lake)
+    write_reports(lake)
+    return write_reports(lake, ["digest"])[0].file.as_uri()
+
+
+@pytest.mark.parametrize(
+    "ways",
+    [
+        [("Two", "properties/2"), ("Nightly digest", "index")],
+        [("Two", "properties/2"), ("GB", "cases/case-"), ("Nightly digest", "index")],
+        [("see the evidence", "cases/case-"), ("Everything about this property", "properties/2"), ("Parity", "parity")],
+        [("Properties", "properties/index"), ("All nights", "index"), ("nightly digest of", "index")],
+    ],
+    ids=["a property", "its case", "the evidence", "all nights"],
+)
+def test_whichever_way_leads_back_to_a_page_the_choice_is_kept(browser, digest, ways):
+    page = browser.new_page()
+    page.goto(digest)
+    page.get_by_label("City").select_option("Oslo")
+    for name, place in ways:
+        page.get_by_role("link", name=name).first.click()
+        page.wait_for_load_state()
+        assert place in page.url
+        assert page.url.endswith("#city=Oslo")
+    if "digest" in ways[-1][0].lower():
+        assert page.get_by_label("City").input_value() == "Oslo"
+        assert (
+            page.get_by_role("link", name="One").count() == 0 or not page.get_by_role("link", name="One").is_visible()
+        )
+
+
+def test_a_link_within_a_page_leads_there_and_keeps_the_choice(browser, digest):
+    page = browser.new_page(viewport={"width": 1280, "height": 400})
+    page.goto(f"{digest}#city=Oslo")
+    page.get_by_role("link", name="more").first.click()
+    assert page.url.endswith("#city=Oslo")
+    assert page.evaluate("document.activeElement.id") == "new_cases"
+    assert page.evaluate("scrollY") > 0
+    # Without a choice the address may name the place.
+    other = browser.new_page()
+    other.goto(digest)
+    other.get_by_role("link", name="more").first.click()
+    assert other.url.endswith("#new_cases")
