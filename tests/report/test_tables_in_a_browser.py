@@ -144,7 +144,7 @@ def test_on_a_phone_a_filter_finds_rows_beyond_the_first_six(browser, page_of_ho
 
 @pytest.fixture
 def digest(nights_with_findings, tmp_path):
-    """The address of the digest of a night: property 2 in Oslo has an open case, and property 1 in Riga an ended one."""
+    """The address of the digest of a night: property 2 in Oslo has an open case, and 1 in Riga an ended one."""
     lake = nights_with_findings
     places = tmp_path / "properties.csv"
     places.write_text("property_id,property_name,city\n1,One,Riga\n2,Two,Oslo\n3,Three,Oslo\n")
