@@ -75,8 +75,13 @@ ids = {ids}
 nights = [2]
 anchor = "calendar"
 
-# Three check-ins, on the same dates night after night: the nearest one has been followed for forty nights, and the
-# rules about reference prices look thirty days back.
+# Four check-ins, on the same dates night after night. Two are within twenty days, so that enough stays have begun to
+# say whether it paid to wait. One of these has been followed for forty nights: the rules about reference prices look
+# thirty days back.
+[[stays.horizon]]
+to_days = 20
+every_days = 10
+
 [[stays.horizon]]
 to_days = 60
 every_days = 20
@@ -94,7 +99,7 @@ watch = {watched}
 budget = {budget}
 """
 # Check-ins x product types x pairs of market and currency: what one property takes in detail.
-_EACH: Final = 3 * 2 * sum(map(len, MARKETS.values()))
+_EACH: Final = 4 * 2 * sum(map(len, MARKETS.values()))
 
 
 def demo_spec_text(property_ids: Sequence[int], watched: Sequence[int]) -> str:

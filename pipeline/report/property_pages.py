@@ -22,12 +22,12 @@ def property_pages(reader: Reader, links: Sequence[tuple[str, str, str]]) -> Ite
     ids = list(reader.property_pages)
     if not ids:
         return
-    prices, parity, floors, promotions = (
-        _by_property(reader.figures(f"property_{name}", ids), ids) for name in ("price", "parity", "floor", "promotion")
+    prices, parity, floors, promotions, rules, cells = (
+        _by_property(reader.figures(f"property_{name}", ids), ids)
+        for name in ("price", "parity", "floor", "promotion", "rule", "cells")
     )
     about = {row["property_id"]: row for row in reader.properties.iter_rows(named=True)}
     offers = dict(reader.figures("property_offers", ids).iter_rows())
-    cells = _by_property(reader.figures("property_cells", ids), ids)
     problems = _by_property(calls(open_cases(reader).filter(pl.col("scope") == "property")), ids)
     known = {
         property_id: OfProperty(
@@ -35,6 +35,8 @@ def property_pages(reader: Reader, links: Sequence[tuple[str, str, str]]) -> Ite
             parity[property_id],
             floors[property_id],
             promotions[property_id],
+            rules[property_id],
+            cells[property_id],
             problems[property_id],
             offers.get(property_id, 0),
         )
@@ -60,7 +62,8 @@ def _not_on_sale(cells: pl.DataFrame) -> str:
     """Return why a property has no offers, by the status of its cells."""
     if not cells.height:
         return "Nothing is on sale: no stay that is still ahead was requested."
-    most_first = cells.sort(["cells", "status"], descending=[True, False]).iter_rows(named=True)
+    counted_by = cells.group_by("status").agg(pl.col("cells").sum())
+    most_first = counted_by.sort(["cells", "status"], descending=[True, False]).iter_rows(named=True)
     by_status = ", ".join(f"{row['cells']:,} {said('status', row['status'])}" for row in most_first)
     asked = counted(int(cells["cells"].sum()), "cell")
     return (

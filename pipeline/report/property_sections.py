@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from pipeline.report.page import Column, Section, counted, named, percent, shown, whole
 from pipeline.report.price_lines import key, price_lines
+from pipeline.report.property_problems import cases_section, rules_section
 
 # Check-ins with a chart, and markets with a line.
 _CHARTS, _MARKETS = 6, 6
@@ -21,6 +22,8 @@ class OfProperty:
     parity: pl.DataFrame
     floors: pl.DataFrame
     promotions: pl.DataFrame
+    rules: pl.DataFrame
+    cells: pl.DataFrame
     problems: pl.DataFrame
     offers: int
 
@@ -52,39 +55,36 @@ def tiles_of(known: OfProperty) -> list[tuple[str, str]]:
 
 
 def sections_of(known: OfProperty) -> list[Section]:
-    """Return the sections of the page in their order."""
+    """Return the sections of the page in their order, some of them perhaps empty."""
     return [
-        _cases(known.problems),
+        *([cases_section(known.problems)] if known.problems.height else []),
+        rules_section(known.rules),
         _prices(known.prices),
         _parity(known.parity),
         _floors(known.floors),
         _promotions(known.promotions),
+        _on_sale(known.cells),
     ]
 
 
-def _cases(lines: pl.DataFrame) -> Section:
-    if lines.height:
-        lines = lines.with_columns(
-            pl.col("pages").list.eval(
-                pl.struct(
-                    pl.element().struct.field("text"), (pl.lit("../") + pl.element().struct.field("href")).alias("href")
-                )
-            )
-        )
+def _on_sale(rows: pl.DataFrame) -> Section:
+    """Return what came of the requests, by market."""
+    asked, offered = int(rows["cells"].sum()), int(rows.filter(pl.col("status") == "offered")["cells"].sum())
     return Section(
-        "cases",
-        counted(lines.height, "problem is open", "problems are open") if lines.height else "Nothing to call about",
-        "Each line is one problem, in every market where it was found, with the answers that show it.",
-        lines,
+        "on_sale",
+        f"{offered:,} of {counted(asked, 'stay')} (by market, party and product) {'is' if offered == 1 else 'are'} "
+        "on sale",
+        "The latest answer about each stay that is still ahead. Absent means that the answer does not name the "
+        "property, which is not the same as sold out.",
+        rows.with_columns(pl.col("answered_at").dt.date().alias("answered_on")),
         columns=[
-            Column("rule_words", "Problem", is_wide=True),
-            Column("market", "Markets", is_wide=True),
-            *named(severity="Severity", status="Status"),
-            Column("flags", "Findings", digits=0),
-            Column("finding", "In words, and the evidence by market", is_wide=True, links="pages"),
+            Column("market", "Market"),
+            Column("status", "Answer"),
+            Column("cells", "Stays", digits=0),
+            Column("answered_on", "Last answered"),
         ],
-        why_empty="No case of this property is open. One opens on the night a rule first finds something.",
-        source="report.finding_case",
+        why_empty="No stay that is still ahead was requested. The next night that requests one fills this section.",
+        source="mart.cell_latest",
     )
 
 
@@ -183,16 +183,16 @@ def _promotions(rows: pl.DataFrame) -> Section:
             else ""
         )
         if promoted
-        else "Nothing is promoted",
+        else f"Nothing is promoted: none of {counted(int(rows['offers'].sum()), 'offer')} has a struck-through price",
         "List offers below their price before promotions, and the open findings about that price: never charged "
         "before, above the lowest total seen before, or promoted without an end. They are indicators, not proof.",
         rows,
         columns=[
             *named(market="Market", product_type="Product", currency="Currency"),
-            Column("promoted", "Promoted", digits=0),
+            *whole(offers="Offers", promoted="Promoted"),
             Column("depth_pct", "Median discount", "%", 1),
             *whole(never_charged="Never charged", above_lowest="Above the earlier lowest", evergreen="Without an end"),
         ],
-        why_empty="No offer of this property is below its price before promotions. The first one fills this section.",
+        why_empty="No offer of this property is on sale in a list answer. The first one fills this section.",
         source="mart.offer_latest",
     )

@@ -1,6 +1,6 @@
--- One row per property, market, currency and product type with promoted list offers: depth and findings.
--- promoted: Number of offers below their price before promotions.
--- depth_pct: Median discount, in percent of the price before.
+-- One row per property, market, currency and product type with list offers: how many are promoted, depth and findings.
+-- offers: Number of list offers with a total; promoted: of these, below their price before promotions.
+-- depth_pct: Median discount, in percent of the price before; NULL: nothing is promoted.
 -- never_charged: Open findings of reference_never_charged; above_lowest and evergreen: of the rules of these names.
 WITH promoted AS (
     SELECT
@@ -8,10 +8,11 @@ WITH promoted AS (
         market,
         currency,
         product_type,
-        count(*) AS promoted,
-        median(100 * (1 - total::DOUBLE / pre_promo_total::DOUBLE)) AS depth_pct
+        count(*) AS offers,
+        count(*) FILTER (WHERE total < pre_promo_total) AS promoted,
+        median(100 * (1 - total::DOUBLE / pre_promo_total::DOUBLE)) FILTER (WHERE total < pre_promo_total) AS depth_pct
     FROM mart.offer_latest
-    WHERE source = 'multi' AND total < pre_promo_total AND is_within(property_id, market, check_in)
+    WHERE source = 'multi' AND total > 0 AND is_within(property_id, market, check_in)
     GROUP BY ALL
 ),
 

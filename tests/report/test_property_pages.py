@@ -36,7 +36,27 @@ def test_a_property_has_a_page_with_its_cases_and_promotions_and_the_digest_lead
     assert "1 offer is promoted" in section(page, "promotions")
     for link in re.findall(r'href="([^"#]+)"', page):
         assert (digest.file.parent / "properties" / link).exists(), link
-    assert "Nothing to call about" in section(page_of(lake, 3, 2), "cases")
+    quiet = page_of(lake, 3, 2)
+    assert "Nothing to call about: none of" in section(quiet, "rules")
+    assert "Nothing is promoted: none of 1 offer has a struck-through price" in section(quiet, "promotions")
+    assert "1 did before" in section(page_of(lake, 1, 2), "rules")
+
+
+def test_no_section_of_a_page_is_empty_and_what_is_missing_says_what_will_fill_it(lake):
+    """The only market cannot be compared; property 4 is not on sale."""
+    asked = {"property_id": 4, "market": "GB", "check_in": CHECK_IN, "offers": 0, "search_id": 1025, "status": "absent"}
+    publish(lake, load_night(lake, 1, cell=[asked]), started_at(1))
+    write_reports(lake, ["digest"])
+    for number, missing in (
+        (1, ["No market could be compared"]),
+        (4, ["No price has been seen", "No floor is stated"]),
+    ):
+        page = page_of(lake, number, 1)
+        assert 'class="empty"' not in page
+        left = section(page, "not_yet")
+        assert all(title in left for title in missing)
+        assert left.count("fills this") == page.count("<dt>")
+    assert "0 of 1 stay (by market, party and product) are on sale" in section(page_of(lake, 4, 1), "on_sale")
 
 
 @pytest.mark.slow

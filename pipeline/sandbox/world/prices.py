@@ -40,11 +40,14 @@ _WEEKDAY: Final = (
     (92, 90, 92, 98, 112, 116, 96),
 )
 # Steps of the price with lead days: (below this many days, percent). City hotels dear late, beach hotels cheap late.
+# The last one is that of a story: cheapest three weeks ahead, so that it pays to wait until then, and to book after.
 _LEAD: Final = (
     ((4, 116), (12, 108), (35, 103), (80, 100), (160, 97), (10_000, 94)),
     ((4, 86), (12, 92), (35, 98), (80, 100), (160, 101), (10_000, 96)),
     ((4, 100), (12, 104), (35, 104), (80, 100), (160, 98), (10_000, 95)),
+    ((4, 124), (9, 117), (16, 109), (30, 94), (45, 103), (10_000, 110)),
 )
+CHEAPEST_THREE_WEEKS_AHEAD: Final = len(_LEAD) - 1
 _CHILD: Final = (
     # (age below, percent of an adult's extra bed)
     ((2, 0), (12, 50), (18, 80)),

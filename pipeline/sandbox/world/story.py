@@ -1,4 +1,4 @@
-"""Anomalies that begin and end, counted back from a story's last night.
+"""Anomalies that begin and end, counted back from a story's last night, and prices that say when to book.
 
 A world with a story of 45 nights has nights 0 to 44; what lasts beyond its end never ends. Only properties
 with nothing else planted take part, so that each cell has a single truth.
@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from pipeline.sandbox.world import planted
 from pipeline.sandbox.world.planted import Anomaly
+from pipeline.sandbox.world.prices import CHEAPEST_THREE_WEEKS_AHEAD
 from pipeline.sandbox.world.profiles import Profile
 
 _FOREVER: Final = -(10**9)
@@ -56,6 +57,8 @@ CHAPTERS: Final = (
 
 def reported(profile: Profile, night: int, nights: int, opened: date) -> Profile:
     """Return a property on one night of a story of `nights` nights that began on `opened`."""
+    # One shape for all: those that are dear late and those that are cheap late would cancel out in a market.
+    profile = replace(profile, lead_shape=CHEAPEST_THREE_WEEKS_AHEAD)
     if profile.anomaly is not None:
         return profile
     left = nights - 1 - night
