@@ -27,9 +27,11 @@ def _(mo):
 
     **Does the same room have a different price in another market, and since when?** Choose the markets, how similar
     two offers must be, and how far apart two prices may be and still count as equal. Both offers of a pair were seen
-    in one sweep. Prices in different currencies are compared at the supplier's own rate where it is known, otherwise at
-    the reference rate of that day. Match grades are never mixed, because pairs that share only a board family, or pair
-    the cheapest offers, compare different products. The reference market is a setting (NIGHTAUDIT_REFERENCE_MARKET).
+    in one sweep, and an offer that was answered in several currencies counts once, so that the counts are those of the
+    parity page. Prices in two currencies are compared at the reference rate of that day, and count as equal if the
+    difference is too small for such a rate to show. Match grades are never mixed, because pairs that share only a board
+    family, or pair the cheapest offers, compare different products. The reference market is a setting
+    (NIGHTAUDIT_REFERENCE_MARKET).
     """)
 
 
@@ -69,46 +71,57 @@ def _(ask, mo):
 def _(ask, mo, reference, usual_tolerance):
     _markets = ask("SELECT DISTINCT market FROM state.cell ORDER BY market")["market"].to_list()
     _others = [name for name in _markets if name != reference]
-    markets = mo.ui.multiselect(_others, value=_others[:5], label="Markets")
+    markets = mo.ui.multiselect(_others, value=_others, label="Markets")
     grade = mo.ui.dropdown(
         {"exact": "exact", "same board family": "board_family", "cheapest only": "cheapest"},
         value="exact",
         label="Match grade",
     )
-    product_type = mo.ui.dropdown(["Hotel", "Package"], value="Hotel", label="Product")
+    product_types = mo.ui.dropdown(
+        {"Hotel and Package": ["Hotel", "Package"], "Hotel": ["Hotel"], "Package": ["Package"]},
+        value="Hotel and Package",
+        label="Product",
+    )
     source = mo.ui.dropdown({"list (multi)": "multi", "detail": "detail"}, value="list (multi)", label="Answers")
     tolerance = mo.ui.slider(0, 10, step=0.1, value=usual_tolerance, label="Tolerance, percent", show_value=True)
-    mo.hstack([markets, grade, product_type, source, tolerance], justify="start", wrap=True)
-    return grade, markets, product_type, source, tolerance
+    mo.hstack([markets, grade, product_types, source, tolerance], justify="start", wrap=True)
+    return grade, markets, product_types, source, tolerance
 
 
 @app.cell
-def _(alt, ask, grade, markets, mo, pl, product_type, reference, source, tolerance):
-    pairs = ask(
-        "SELECT market, property_name AS property, check_in, gap_pct, total, reference_converted, currency, gap, "
-        "nights, party, losing_snapshots, property_id, room_id, board_id, offer_key, seen_sweep_id, seen_search_id, "
-        "seen_offer_no, reference_sweep_id, reference_search_id, reference_offer_no FROM mart.market_parity "
-        "LEFT JOIN (SELECT property_id, property_name FROM mart.property) USING (property_id) "
-        "WHERE match_grade = $grade AND source = $source AND product_type = $product_type AND market IN $markets "
-        "ORDER BY abs(gap_pct) DESC, market, property_id, check_in, offer_key LIMIT 200000",
-        grade=grade.value,
-        source=source.value,
-        product_type=product_type.value,
-        markets=markets.value or [""],
+def _(ask, grade, markets, product_types, source, tolerance):
+    # At the tolerance of the settings the verdict is the published one, which also allows for the smallest coin.
+    judged = (
+        "(SELECT *, CASE "
+        "WHEN $tolerance = analysis.tolerance_pct THEN verdict "
+        "WHEN gap_pct > mart.tolerance_of(currency_basis, $tolerance, analysis.reference_rate_pct) THEN 'lose' "
+        "WHEN gap_pct < -mart.tolerance_of(currency_basis, $tolerance, analysis.reference_rate_pct) THEN 'win' "
+        "ELSE 'meet' END AS judgement "
+        "FROM mart.market_parity CROSS JOIN (SELECT tolerance_pct, reference_rate_pct FROM ref.analysis) AS analysis "
+        "WHERE match_grade = $grade AND source = $source AND list_contains($product_types, product_type) "
+        "AND list_contains($markets, market) AND currency_basis <> 'supplier_rate')"
     )
-    mo.stop(pairs.height == 0, mo.md(f"No sweep saw the same offer in one of these markets and in {reference}."))
-    judged = pairs.with_columns(
-        pl.when(pl.col("gap_pct") > tolerance.value)
-        .then(pl.lit("lose"))
-        .when(pl.col("gap_pct") < -tolerance.value)
-        .then(pl.lit("win"))
-        .otherwise(pl.lit("meet"))
-        .alias("verdict")
+    chosen = {
+        "tolerance": tolerance.value,
+        "grade": grade.value,
+        "source": source.value,
+        "product_types": product_types.value,
+        "markets": markets.value or [""],
+    }
+    counted = ask(
+        "SELECT market, judgement AS verdict, count(*) AS offers, max(abs(gap_pct)) AS furthest "  # noqa: S608 - our own words; what users choose is a parameter
+        f"FROM {judged} GROUP BY ALL ORDER BY ALL",
+        **chosen,
     )
-    _counted = judged.group_by("market", "verdict").len("offers").sort("market", "verdict")
-    _losing = judged.filter(pl.col("verdict") == "lose").height
+    return chosen, counted, judged
+
+
+@app.cell
+def _(alt, ask, chosen, counted, judged, mo, reference):
+    mo.stop(counted.height == 0, mo.md(f"No sweep saw the same offer in one of these markets and in {reference}."))
+    _of = dict(counted.select("verdict", "offers").group_by("verdict").sum().iter_rows())
     _bars = (
-        alt.Chart(_counted)
+        alt.Chart(counted)
         .mark_bar()
         .encode(
             x=alt.X("offers:Q", title="Offers", stack="normalize", axis=alt.Axis(format="%")),
@@ -123,14 +136,20 @@ def _(alt, ask, grade, markets, mo, pl, product_type, reference, source, toleran
         .properties(
             width=640,
             height=alt.Step(28),
-            title=f"{_losing:,} of {judged.height:,} offers are dearer than in {reference}",
+            title=f"Of {counted['offers'].sum():,} offers, {_of.get('lose', 0):,} are dearer than in {reference}, "
+            f"{_of.get('win', 0):,} cheaper",
         )
     )
     # Bands of a fiftieth of the widest gap, so that small gaps stay distinct where there are no large ones.
-    _width = max(0.05, min(15.0, float(judged["gap_pct"].abs().max())) / 25)
-    _bands = judged.with_columns(((pl.col("gap_pct").clip(-15, 15) / _width).round() * _width).alias("from_pct"))
+    _width = max(0.05, min(15.0, float(counted["furthest"].max())) / 25)
+    _bands = ask(
+        "SELECT market, round(greatest(-15, least(15, gap_pct)) / $width) * $width AS from_pct, count(*) AS offers "  # noqa: S608 - our own words
+        f"FROM {judged} GROUP BY ALL ORDER BY ALL",
+        width=_width,
+        **chosen,
+    )
     _spread = (
-        alt.Chart(_bands.group_by("market", "from_pct").len("offers").sort("market", "from_pct"))
+        alt.Chart(_bands)
         .mark_bar(opacity=0.75, width=10)
         .encode(
             x=alt.X("from_pct:Q", title="Gap, percent (above 0: dearer; the end bars include all beyond 15)"),
@@ -141,29 +160,33 @@ def _(alt, ask, grade, markets, mo, pl, product_type, reference, source, toleran
         .properties(width=640, height=190)
     )
     mo.vstack([_bars, _spread])
-    return (judged,)
 
 
 @app.cell
-def _(judged, mo, pl):
-    _worst = judged.filter(pl.col("verdict") == "lose").head(1000)
-    mo.stop(_worst.height == 0, mo.md("No offer is dearer by more than the tolerance."))
-    losing = mo.ui.table(
-        _worst.drop("offer_key").with_columns(
-            pl.col("property_id", "room_id").cast(pl.String), pl.col("gap_pct").round(2)
-        ),
+def _(ask, chosen, judged, mo, pl):
+    differing = ask(
+        "SELECT market, property_name AS property, check_in, gap_pct, judgement AS verdict, total, "  # noqa: S608 - our own words
+        "reference_converted, currency, gap, nights, party, losing_snapshots, property_id, room_id, board_id, "
+        "seen_sweep_id, seen_search_id, seen_offer_no, reference_sweep_id, reference_search_id, reference_offer_no "
+        f"FROM {judged} LEFT JOIN (SELECT property_id, property_name FROM mart.property) USING (property_id) "
+        "WHERE judgement <> 'meet' ORDER BY abs(gap_pct) DESC, market, property_id, check_in, offer_key LIMIT 1000",
+        **chosen,
+    )
+    mo.stop(differing.height == 0, mo.md("No offer differs by more than the tolerance."))
+    chosen_row = mo.ui.table(
+        differing.with_columns(pl.col("property_id", "room_id").cast(pl.String), pl.col("gap_pct").round(2)),
         selection="single",
         page_size=10,
-        label="Largest gap first; choose a row to see its evidence",
+        label="Largest gap first, dearer (lose) or cheaper (win); choose a row to see its evidence",
     )
-    losing
-    return (losing,)
+    chosen_row
+    return differing, chosen_row
 
 
 @app.cell
-def _(ask, losing, mo, pl):
-    mo.stop(losing.value.height == 0, mo.md("*Choose a row above to see its two answers here.*"))
-    _row = losing.value.row(0, named=True)
+def _(ask, chosen_row, mo, pl):
+    mo.stop(chosen_row.value.height == 0, mo.md("*Choose a row above to see its two answers here.*"))
+    _row = chosen_row.value.row(0, named=True)
     _sides = pl.DataFrame(
         {
             "side": [_row["market"], "reference market"],
@@ -189,8 +212,9 @@ def _(ask, losing, mo, pl):
 
 
 @app.cell
-def _(grade, markets, mo, product_type, source, tolerance):
+def _(grade, markets, mo, product_types, source, tolerance):
     _markets = ", ".join(f"'{market}'" for market in markets.value or [""])
+    _products = ", ".join(f"'{product}'" for product in product_types.value)
     mo.md(
         f"""
 ## The same as a query
@@ -200,10 +224,11 @@ SELECT market, property_id, check_in, gap_pct, total, reference_converted, curre
 FROM mart.market_parity
 WHERE match_grade = '{grade.value}'
   AND source = '{source.value}'
-  AND product_type = '{product_type.value}'
+  AND product_type IN ({_products})
   AND market IN ({_markets})
-  AND gap_pct > {tolerance.value}
-ORDER BY gap_pct DESC
+  AND currency_basis <> 'supplier_rate'
+  AND abs(gap_pct) > {tolerance.value}
+ORDER BY abs(gap_pct) DESC
 LIMIT 100
 ```
 """  # noqa: S608 - shown, not run

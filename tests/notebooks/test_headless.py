@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.lake import Lake
+from pipeline.lake.database import open_published
+from pipeline.report.read import Reader
+from pipeline.report.scope import Scope
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.py"))
 # What a night without one before it cannot show, and the words that say why.
@@ -22,7 +25,7 @@ OF_THE_FIRST_NIGHT = {
         "No room has been picked up yet",
     ],
     "offer_explorer": ["Lead time: drag over a range"],
-    "parity_explorer": ["offers are dearer than in"],
+    "parity_explorer": ["are dearer than in"],
     "price_trends": ["0 changes of"],
     "promotion_honesty": ["(not enough history)"],
 }
@@ -76,3 +79,21 @@ def test_the_notebooks_are_as_marimo_wants_them():
         [sys.executable, "-m", "marimo", "check", "--strict", *NOTEBOOKS], capture_output=True, text=True
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.slow
+def test_the_parity_explorer_counts_what_the_parity_page_counts_and_lists_the_furthest_of_both_directions(
+    nights, monkeypatch
+):
+    explorer = next(each for each in NOTEBOOKS if each.stem == "parity_explorer")
+    shown, names = ran(explorer, nights.both, monkeypatch)
+    with open_published(nights.both.published_file) as session:
+        total = Reader(session, Scope()).total("parity_total")
+    counted = dict(names["counted"].select("verdict", "offers").group_by("verdict").sum().iter_rows())
+    assert {verdict: counted.get(verdict, 0) for verdict in ("win", "meet", "lose")} == {
+        verdict: total[verdict] for verdict in ("win", "meet", "lose")
+    }
+    assert f"Of {total['pairs']:,} offers, {total['lose']:,} are dearer" in shown
+    gaps = names["differing"]["gap_pct"].abs()
+    assert gaps.is_sorted(descending=True)
+    assert set(names["differing"]["verdict"]) == {"win", "lose"}
