@@ -65,7 +65,7 @@ def _(ask, mo):
 @app.cell
 def _(ask, mo):
     _markets = ask("SELECT DISTINCT market FROM state.cell ORDER BY market")["market"].to_list()
-    markets = mo.ui.multiselect(_markets, value=_markets[:3], label="Markets")
+    markets = mo.ui.multiselect(_markets, value=_markets[:5], label="Markets")
     product_type = mo.ui.dropdown(["Hotel", "Package"], value="Hotel", label="Product")
     ending = mo.ui.dropdown(
         {"sold out": "sold_out", "off sale for any reason": "off_sale"}, value="off sale for any reason", label="Ending"
@@ -88,6 +88,16 @@ def _(alt, ask, markets, mo, pl, product_type):
     )
     tonight = answers.filter(answers["check_in"].is_null() & (answers["stays"] > 0))
     _said = {answer: int((tonight["answer"] == answer).sum()) for answer in ("wait", "book now", "either", "not known")}
+    _by_answer = tonight.group_by("answer").agg(pl.col("lead_days").unique().sort())
+    _days = {row["answer"]: ", ".join(map(str, row["lead_days"])) for row in _by_answer.iter_rows(named=True)}
+    _in_short = "; ".join(f"**{answer}** {_days[answer]} days ahead" for answer in _said if answer in _days)
+    _single = tonight.filter((pl.col("check_ins") == 1) & (pl.col("answer") != "not known")).height
+    _caveat = (
+        f" {_single} of the {tonight.height} answers rest on a single check-in date: what was special about that date "
+        "counts in full, and no interval shows it."
+        if _single
+        else ""
+    )
     _base = alt.Chart(tonight).encode(
         y=alt.Y("lead_days:O", title="Days ahead"),
         color=alt.Color(
@@ -115,10 +125,12 @@ def _(alt, ask, markets, mo, pl, product_type):
     mo.vstack(
         [
             mo.md(
-                "## Book now or wait?\n\nWaiting **paid off** if the offer later had a lower total. It **cost money** "
-                "if it had none, and was gone or dearer when last answered. Right of the line, waiting paid off more "
-                "often. A bar is a 95% interval; if it crosses the line, the answer is *either*. The chart counts "
-                "offers, not money: `lower_pct` is how much lower the best later total was when waiting paid off."
+                f"## Book now or wait?\n\nIn these markets: {_in_short}. A number of days with several answers has "
+                "another one in another market.\n\nWaiting **paid off** if the offer later had a lower total. It "
+                "**cost money** if it had none, and was gone or dearer when last answered. Right of the line, waiting "
+                "paid off more often. A bar is a 95% interval; if it crosses the line, the answer is *either*. The "
+                "chart counts offers, not money: `lower_pct` is how much lower the best later total was when waiting "
+                f"paid off.{_caveat}"
             ),
             _drawn,
             mo.ui.table(
@@ -152,6 +164,11 @@ def _(alt, answers, mo, pl):
     _within = int(_past["is_within"].sum())
     _firm = _past.filter(pl.col("answer").is_in(["wait", "book now"]))
     _right = _firm.filter((pl.col("answer") == "wait") == (pl.col("actual_balance") > 0)).height
+    # What those would get right who always give the more frequent of the two answers.
+    _paid = _firm.filter(pl.col("actual_balance") > 0).height
+    _always = max(_paid, _firm.height - _paid)
+    _dates = _past["check_in"].n_unique()
+    _of_dates = "1 check-in date" if _dates == 1 else f"{_dates} check-in dates"
     _largest = max(0.1, *(float(_past[name].abs().max()) for name in ("balance", "actual_balance")))
     _ends = pl.DataFrame({"balance": [-_largest, _largest], "actual_balance": [-_largest, _largest]})
     _points = (
@@ -175,10 +192,12 @@ def _(alt, answers, mo, pl):
                 "### How past answers turned out\n\nEach point is a past decision, answered with what was known on "
                 f"that day. **{_within} of {_past.height}** turned out within their interval (95% should). "
                 + (
-                    f"Of {_firm.height} firm answers, *wait* or *book now*, **{_right}** were right."
+                    f"Of {_firm.height} firm answers, *wait* or *book now*, **{_right}** were right; one and the same "
+                    f"answer every time would have been right {_always} times."
                     if _firm.height
                     else "None of the answers was firm."
                 )
+                + f" They are about {_of_dates}, which all markets share: fewer independent tests than points."
                 + " On the dashed line, answer and outcome agree; pale points are outside their interval. An interval "
                 "allows for chance among stays, not for events that move a whole market at once."
             ),

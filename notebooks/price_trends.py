@@ -72,13 +72,15 @@ def _(ask, mo):
 
 @app.cell
 def _(ask, market, mo, source):
-    # Those whose prices moved most often come first, because they have the most to show.
+    # Those whose prices moved most often come first, because they have the most to show; those without a stay that is
+    # still ahead come last.
     _found = ask(
-        "SELECT property_id, any_value(property_name) AS property_name, count(*) FILTER (WHERE is_offered) AS states "
+        "SELECT property_id, any_value(property_name) AS property_name, count(*) FILTER (WHERE is_offered) AS states, "
+        "bool_or(is_offered AND check_in > (SELECT max(snapshot_date) FROM mart.sweep)) AS is_ahead "
         "FROM mart.offer_history "
         "LEFT JOIN (SELECT property_id, property_name FROM mart.property) USING (property_id) "
         "WHERE market = $market AND source = $source GROUP BY property_id "
-        "ORDER BY states DESC, property_id LIMIT 500",
+        "ORDER BY is_ahead DESC, states DESC, property_id LIMIT 500",
         market=market.value,
         source=source.value,
     )
@@ -94,18 +96,20 @@ def _(ask, market, mo, source):
 @app.cell
 def _(ask, hotel, market, mo, source):
     mo.stop(hotel.value is None, mo.md("Nothing has been on offer here yet."))
+    # Stays that are still ahead come first: a price that has passed can no longer be booked.
     _stays = ask(
-        "SELECT check_in, nights, party, product_type, count(*) AS states FROM mart.offer_history "
+        "SELECT check_in, nights, party, product_type, count(*) AS states, "
+        "check_in > (SELECT max(snapshot_date) FROM mart.sweep) AS is_ahead FROM mart.offer_history "
         "WHERE property_id = $property_id AND market = $market AND source = $source "
         "GROUP BY check_in, nights, party, product_type "
-        "ORDER BY states DESC, check_in, nights, party, product_type LIMIT 300",
+        "ORDER BY is_ahead DESC, states DESC, check_in, nights, party, product_type LIMIT 300",
         property_id=hotel.value,
         market=market.value,
         source=source.value,
     )
     _options = {
         f"{row['check_in']}, {row['nights']} night{'s' if row['nights'] > 1 else ''}, party {row['party']}, "
-        f"{row['product_type']}": row
+        f"{row['product_type']}{'' if row['is_ahead'] else ' (has begun)'}": row
         for row in _stays.to_dicts()
     }
     stay = mo.ui.dropdown(_options, value=next(iter(_options), None), label="Stay", searchable=True)

@@ -6,15 +6,19 @@ import hashlib
 import importlib.util
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from nights import FIRST_DAY, load_night, started_at
 
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
+from pipeline.publish import publish
 from pipeline.report.read import Reader
 from pipeline.report.scope import Scope
 
+PROPERTIES = range(1, 26)
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.py"))
 # What a night without one before it cannot show, and the words that say why.
 OF_THE_FIRST_NIGHT = {
@@ -85,8 +89,7 @@ def test_the_notebooks_are_as_marimo_wants_them():
 def test_the_parity_explorer_counts_what_the_parity_page_counts_and_lists_the_furthest_of_both_directions(
     nights, monkeypatch
 ):
-    explorer = next(each for each in NOTEBOOKS if each.stem == "parity_explorer")
-    shown, names = ran(explorer, nights.both, monkeypatch)
+    shown, names = ran(notebook("parity_explorer"), nights.both, monkeypatch)
     with open_published(nights.both.published_file) as session:
         total = Reader(session, Scope()).total("parity_total")
     counted = dict(names["counted"].select("verdict", "offers").group_by("verdict").sum().iter_rows())
@@ -97,3 +100,48 @@ def test_the_parity_explorer_counts_what_the_parity_page_counts_and_lists_the_fu
     gaps = names["differing"]["gap_pct"].abs()
     assert gaps.is_sorted(descending=True)
     assert set(names["differing"]["verdict"]) == {"win", "lose"}
+
+
+@pytest.fixture(scope="module")
+def dear_late(tmp_path_factory):
+    """Of three check-ins, two have begun. Five days before them, every price rose by a third."""
+    lake = Lake(str(tmp_path_factory.mktemp("dear-late") / "lake"))
+    for number in (1, 5, 9, 13, 17):
+        stays = [(each, day) for each in PROPERTIES for day in (8, 16, 40) if day > number]
+        cells = [
+            {"property_id": each, "search_id": 100 * each + day, "check_in": FIRST_DAY + timedelta(days=day)}
+            for each, day in stays
+        ]
+        offers = [
+            cell | {"room_id": 7, "board_id": 14, "currency": "EUR", "total": 133 if day - number <= 5 else 100}
+            for cell, (_, day) in zip(cells, stays, strict=True)
+        ]
+        publish(
+            lake,
+            load_night(lake, number, cell=[cell | {"offers": 1} for cell in cells], offer=offers),
+            started_at(number),
+        )
+    return lake
+
+
+def notebook(name: str) -> Path:
+    return next(each for each in NOTEBOOKS if each.stem == name)
+
+
+@pytest.mark.slow
+def test_the_booking_window_answers_in_a_sentence_and_says_what_the_answer_rests_on(dear_late, monkeypatch):
+    shown, _ = ran(notebook("booking_window"), dear_late, monkeypatch)
+    assert "In these markets: <strong>book now</strong> 7, 14 days ahead." in shown
+    # Fourteen days ahead, only the second check-in had been seen.
+    assert "1 of the 2 answers rest on a single check-in date" in shown
+    assert "<strong>1 of 1</strong> turned out within their interval" in shown
+    assert "<strong>1</strong> were right; one and the same answer every time would have been right 1 times" in shown
+    assert "They are about 1 check-in date, which all markets share" in shown
+
+
+@pytest.mark.slow
+def test_price_trends_opens_on_a_stay_that_can_still_be_booked(dear_late, monkeypatch):
+    """Though the prices of those that have begun moved more often."""
+    _, names = ran(notebook("price_trends"), dear_late, monkeypatch)
+    assert names["stay"].value["check_in"] == FIRST_DAY + timedelta(days=40)
+    assert sum(option.endswith("(has begun)") for option in names["stay"].options) == 2
