@@ -14,6 +14,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.night.read_spec import as_in_its_demo, mark_as_demo, read_spec_of
 from pipeline.sandbox.world import planted, story
+from pipeline.sandbox.world.prices import _level
 from pipeline.sandbox.world.world import World
 from pipeline.settings import Settings
 
@@ -145,3 +146,19 @@ def test_what_a_story_plants_begins_and_ends_on_its_nights():
     dear = [night for night in range(50) if kinds(world, night).get(0) == planted.MARKET_DISPARITY]
     assert dear == list(range(32, 39))
     assert kinds(plain, 35).keys() == {28}
+
+
+def test_in_a_story_it_pays_to_wait_until_three_weeks_ahead_and_to_book_from_then_on():
+    told, plain = World(1, 0, LAST, story=45), World(1, 0, LAST)
+    ids = told.property_ids()[:40]
+    shapes = {profile.lead_shape for profile in map(told.find, ids) if profile}
+    assert len(shapes) == 1
+    assert len({profile.lead_shape for profile in map(plain.find, ids) if profile}) > 1
+    (shape,) = shapes
+
+    def typical(lead_days: int) -> float:
+        return sum(_level(key, 1, shape, lead_days) for key in range(200)) / 200
+
+    far, ahead, near, last = map(typical, (50, 20, 10, 2))
+    assert ahead < far
+    assert ahead < near < last
