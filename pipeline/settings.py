@@ -276,6 +276,9 @@ class Settings(BaseSettings):
     """Port of 127.0.0.1 on which a sweep serves its metrics as OpenMetrics while it runs. Unset: none."""
     alerts: Path | None = None
     """File of alert rules (TOML): who gets which findings after each night. Unset: no alerts."""
+    pages_url: WebAddress | None = None
+    """Address at which receivers of alerts open the lake's `reports` folder, such as `https://intranet.example/rates`.
+    Unset: messages name files on this machine."""
     total_role: TotalRole = _compared("total_role")
 
     reference_market: Market | None = _compared("reference_market")

@@ -11,6 +11,7 @@ from pipeline.lake.user_query import Bounds
 from pipeline.night.confirm import confirmer
 from pipeline.notify.alert_rules import read_rules
 from pipeline.notify.alerts import tell_alerts
+from pipeline.notify.pages import page_address
 from pipeline.process.signals import stoppable
 from pipeline.report import reports_page, written_case_pages
 from pipeline.settings import read_settings
@@ -25,13 +26,17 @@ def send(*, is_rehearsal: bool) -> None:
             hint="Set it to your rule file. flows/README.md, under Alerts, shows how to write one.",
         )
     rules, lake = read_rules(settings.alerts), Lake(settings.lake)
+    reports = lake.root / "reports"
     lake.refuse_missing()
     with stoppable("What was sent is recorded; the rest stays queued.", "nightaudit alerts"), lake.writing("alerts"):
         results = tell_alerts(
             lake,
             rules,
-            str(reports_page(lake)),
-            case_pages=written_case_pages(lake),
+            page_address(reports, reports_page(lake), settings.pages_url),
+            case_pages={
+                case_id: page_address(reports, file, settings.pages_url)
+                for case_id, file in written_case_pages(lake).items()
+            },
             block=notification_block(),
             confirm=confirmer(settings, lake),
             is_rehearsal=is_rehearsal,

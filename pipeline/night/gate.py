@@ -23,6 +23,7 @@ from pipeline.night.latest import is_published, refuse_earlier
 from pipeline.night.outlook import timed
 from pipeline.night.repair import repair_of
 from pipeline.notify.blocked import tell_of
+from pipeline.notify.pages import page_address
 from pipeline.notify.ways import Tell, mail, through, webhook
 from pipeline.plan.estimate import Step
 from pipeline.process.signals import stoppable
@@ -90,7 +91,8 @@ def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, block: Callabl
     if settings.notify_mail:
         ways["mail"] = mail(settings.notify_mail.get_secret_value())
     published = {entry.sweep_id for entry in published_sweeps(lake)}
-    tell_of(lake, found.sweep_id, found.causes("critical"), report_page(lake, found.sweep_id), ways, published)
+    page = page_address(lake.root / "reports", report_page(lake, found.sweep_id), settings.pages_url)
+    tell_of(lake, found.sweep_id, found.causes("critical"), page, ways, published)
 
 
 def nights_like(lake: Lake, manifest: Manifest, most: int) -> list[str]:

@@ -31,6 +31,7 @@ from pipeline.night.supplier import supplier_name
 from pipeline.night.tolerance import refuse_too_many_failures, refuse_useless
 from pipeline.notify.alert_rules import read_rules
 from pipeline.notify.alerts import refuse_unknown, tell_alerts
+from pipeline.notify.pages import page_address
 from pipeline.notify.published import tell_published
 from pipeline.notify.ways import no_server, webhook
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
@@ -227,10 +228,18 @@ def alert(night: Night) -> Night:
     if settings.alerts is not None:
         rules, again = read_rules(settings.alerts), confirmer(settings, night.lake, night.clock)
         # The digest names the cases; if none was written, the page of all nights does.
-        page = str(night.pages[0].file if night.pages else reports_page(night.lake))
-        pages = written_case_pages(night.lake)
+        page, reports = night.pages[0].file if night.pages else reports_page(night.lake), night.lake.root / "reports"
         tell_alerts(
-            night.lake, rules, page, case_pages=pages, block=night.block, confirm=again, bounds=_bounds_of(settings)
+            night.lake,
+            rules,
+            page_address(reports, page, settings.pages_url),
+            case_pages={
+                case_id: page_address(reports, file, settings.pages_url)
+                for case_id, file in written_case_pages(night.lake).items()
+            },
+            block=night.block,
+            confirm=again,
+            bounds=_bounds_of(settings),
         )
     return night
 

@@ -15,7 +15,7 @@ from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.user_query import Bounds
 from pipeline.notify.alert_rules import AlertRules, Receiver, Rule
-from pipeline.notify.match import News, Row, messages, news
+from pipeline.notify.match import News, Row, messages, news, with_page
 from pipeline.notify.outbox import Outbox, Outgoing
 from pipeline.notify.selected import named, placed, selected, still_open, without_muted
 from pipeline.notify.ways import Tell, mail, through, webhook
@@ -75,7 +75,9 @@ def tell_alerts(
         rows = confirmed(rule, heard, sent, None if is_rehearsal else confirm)
         others = still_open(lake, rule)
         results += [
-            _tell(outbox, rule, who, rows, others, _ways(who, rules.receiver[who], block), where, is_rehearsal)
+            _tell(
+                outbox, rule, who, rows, others, _ways(who, rules.receiver[who], block), where, case_pages, is_rehearsal
+            )
             for who in rule.who
         ]
     return results
@@ -89,6 +91,7 @@ def _tell(
     still_open: Set[str],
     ways: Mapping[str, Tell],
     where: str,
+    case_pages: Mapping[str, str],
     is_rehearsal: bool,
 ) -> Sent:
     """Send a receiver, by each of its ways, what has changed since the last message that arrived that way."""
@@ -101,6 +104,9 @@ def _tell(
     for name, tell in ways.items():
         before = known[name]
         changed = news(rule, rows, before, still_open)
+        # The page of an ended case is that of tonight, not the one of the night of its first message.
+        ended = {key: with_page(words, case_pages.get(key)) for key, words in changed.resolved.items()}
+        changed = replace(changed, resolved=ended)
         first = first or changed
         parts = [part for part in (replace(changed, resolved={}), replace(changed, new={})) if part]
         outgoing = [

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 from pipeline.lake import Lake
@@ -61,7 +60,7 @@ _FOLLOWS = {
 _Held = dict[str, dict[str, dict[str, Message]]]
 
 
-def messages(sweep_id: str, critical: Sequence[Cause], page: Path) -> dict[str, Message]:
+def messages(sweep_id: str, critical: Sequence[Cause], page: str) -> dict[str, Message]:
     """Return one message for each cause, however many rows, markets and checks show it."""
     by_root: dict[str, list[Cause]] = {}
     names = {_family(cause) for cause in critical}
@@ -87,10 +86,11 @@ def _root(name: str, failed: Collection[str]) -> str:
 
 
 def tell_of(
-    lake: Lake, sweep_id: str, critical: Sequence[Cause], page: Path, ways: Ways, published: Collection[str] = ()
+    lake: Lake, sweep_id: str, critical: Sequence[Cause], page: str, ways: Ways, published: Collection[str] = ()
 ) -> None:
     """Send, by each way, the unsent messages of a sweep's critical causes and of earlier sweeps not published since.
 
+    `page` is the address of the sweep's quality page.
     A message that cannot be sent is only a warning. The caller holds the writer lock.
     """
     outbox: Outbox[_Held] = Outbox(lake, _OUTBOX, _Held, {})

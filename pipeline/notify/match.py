@@ -45,8 +45,13 @@ def words_of(rule: Rule, row: Row) -> str:
     if finding := _in_a_line(row.get("finding") or ""):
         place = ", ".join(f"{word}{_named(row, name)}" for name, word in _PLACE.items() if row.get(name) is not None)
         words = f"{place}: {finding} ({words})" if place else f"{finding} ({words})"
-    page = row.get(CASE_PAGE)
-    return f"{words}\n  {page}" if page else words
+    return with_page(words, row.get(CASE_PAGE))
+
+
+def with_page(words: str, page: str | None) -> str:
+    """Return the words of a row with its page below, in place of another one; without a page, as they are."""
+    first, _, _ = words.partition("\n")
+    return f"{first}\n  {page}" if page else words
 
 
 def _named(row: Row, column: str) -> str:

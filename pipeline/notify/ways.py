@@ -16,6 +16,7 @@ import httpx
 from pipeline.domain.addresses import is_loopback
 from pipeline.domain.errors import SettingsError
 from pipeline.domain.servers import FORM, Mailbox, mailbox_of
+from pipeline.notify.chat_card import card, is_of_teams
 
 _TIMEOUT_SECONDS = 10.0
 # A message is given up after this many timeouts, as each byte of an answer restarts that of a socket.
@@ -49,16 +50,19 @@ def through(block: Callable[[str], Tell] | None, slug: str) -> Tell:
 
 
 def webhook(address: str) -> Tell:
-    """Return the way to a web address. Chat services show `text` of the JSON. It raises NotDelivered."""
+    """Return the way to a web address. Chat services show `text` of the JSON; Teams gets a card.
+
+    It raises NotDelivered.
+    """
     # At INFO httpx logs each address, and this one contains a secret.
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
     def post(subject: str, text: str) -> int:
+        message = {"subject": subject, "text": f"{subject}\n{text}"}
+        content = card(subject, text) if is_of_teams(address) else message
         # Only the status is read, as a slow body would hold up the sender.
-        with httpx.stream(
-            "POST", address, json={"subject": subject, "text": f"{subject}\n{text}"}, timeout=_TIMEOUT_SECONDS
-        ) as answer:
+        with httpx.stream("POST", address, json=content, timeout=_TIMEOUT_SECONDS) as answer:
             return answer.status_code
 
     def tell(subject: str, text: str) -> None:

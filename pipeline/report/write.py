@@ -145,11 +145,11 @@ def reports_page(lake: Lake) -> Path:
     return lake.root / "reports" / "index.html"
 
 
-def written_case_pages(lake: Lake) -> dict[str, str]:
-    """Return the written pages of cases of the last published night, by case id."""
+def written_case_pages(lake: Lake) -> dict[str, Path]:
+    """Return the written pages of cases of the last published night, ended ones too, by case id."""
     with open_published(lake.published_file) as session:
         folder = lake.root / "reports" / Reader(session, Scope()).night["sweep_id"] / CASES
-    return {page.stem: str(page) for page in sorted(folder.glob("*.html"))}
+    return {page.stem: page for page in sorted(folder.glob("*.html"))}
 
 
 def _write_overview(lake: Lake, reader: Reader) -> Path:

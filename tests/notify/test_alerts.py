@@ -83,6 +83,15 @@ def test_a_row_is_reported_once_and_once_more_when_it_is_over(lake, monkeypatch)
         assert [message["subject"] for message in got[1:]] == ["nightaudit [resolved] sweeps: 1 resolved"]
 
 
+def test_what_is_resolved_leads_to_the_page_of_how_it_ended(lake, monkeypatch):
+    with receiver() as (address, got):
+        monkeypatch.setenv("ADDRESS_ONE", address)
+        tell_alerts(lake, rules(), WHERE)
+        tell_alerts(lake, rules("false"), WHERE, case_pages={sweep_id(0): "https://rates.example/ended.html"})
+        _, resolved = got
+        assert f"- {sweep_id(0)}\n  https://rates.example/ended.html\n0 still open." in resolved["text"]
+
+
 def test_an_unreached_receiver_gets_the_message_next_time_and_the_others_not_twice(lake, monkeypatch, caplog):
     with receiver() as (well, got), receiver(500) as (ill, _):
         monkeypatch.setenv("ADDRESS_ONE", well)
