@@ -15,6 +15,7 @@ import polars as pl
 from markupsafe import Markup, escape
 
 from pipeline.process.draw import draw
+from pipeline.report.chart_text import chart_text
 from pipeline.report.words import UNNAMED, drawable, printed
 
 # Placeholders that no palette contains, and the variables of `layout.html.j2` that replace them.
@@ -73,7 +74,8 @@ class Drawing:
         """Return the chart for a page."""
         drawings = self.begun or self.begin(here).begun
         caption = f"<figcaption>{escape(printed(self.caption))}</figcaption>" if self.caption else ""
-        wide, *narrow = (_in_colours_of_the_page(drawn()) for drawn in drawings)
+        text = escape(printed(chart_text(self.wide, self.caption)))
+        wide, *narrow = (_in_colours_of_the_page(drawn(), text) for drawn in drawings)
         drawn = f'<div class="wide">{wide}</div><div class="narrow">{narrow[0]}</div>' if narrow else wide
         return f"<figure>{caption}{drawn}</figure>"
 
@@ -114,13 +116,14 @@ def _drawable(part: object) -> object:
     return [_drawable(value) for value in part] if isinstance(part, list) else drawable(part)
 
 
-def _in_colours_of_the_page(drawn: str) -> str:
-    """Return an SVG as an element in the page's colours."""
+def _in_colours_of_the_page(drawn: str, text: str) -> str:
+    """Return an SVG as an element in the page's colours, with what it shows as `text`."""
     coloured = _STANDING_IN.sub(lambda found: _VARIABLES[found[0].lower()], _ROLES.sub("", drawn))
     # At most as wide as it was drawn.
+    label = f"{UNNAMED}. {text}" if text else UNNAMED
     sized = re.sub(
         r'<svg ([^>]*?)width="([\d.]+)" height="[\d.]+"',
-        rf'<svg \1role="img" aria-label="{UNNAMED}" style="width:\2px"',
+        lambda found: f'<svg {found[1]}role="img" aria-label="{label}" style="width:{found[2]}px"',
         coloured,
         count=1,
     )

@@ -57,9 +57,14 @@ def price_lines(paths: Mapping[str, Path], places: Mapping[str, int], nights: Se
         f'<text x="{_WIDTH}" y="{_HEIGHT - 5}" text-anchor="end">{nights[-1]:%d %b}</text>'
     )
     drawn = f"{''.join(grid)}{''.join(lines)}{days}"
+    told = "; ".join(
+        f"{market} from {shown(first, 2)} on {begins:%-d %b} to {shown(last, 2)} on {ends:%-d %b}"
+        for market, ((begins, first), *_, (ends, last)) in ((name, [*path, path[-1]]) for name, path in paths.items())
+    )
+    label = escape(printed(f"{UNNAMED}. {caption}: {told}"))
     return Markup(  # noqa: S704 - numbers and our own words; the caption is escaped
         f'<figure class="path"><figcaption>{escape(printed(caption))}</figcaption>'
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" style="width:{_WIDTH}px" role="img" aria-label="{UNNAMED}">{drawn}'
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" style="width:{_WIDTH}px" role="img" aria-label="{label}">{drawn}'
         "</svg></figure>"
     )
 
