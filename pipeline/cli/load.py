@@ -9,6 +9,7 @@ from pipeline.inputs.load import check as check_file
 from pipeline.inputs.load import load as load_file
 from pipeline.lake import Lake
 from pipeline.publish.refresh import catch_up, refresh
+from pipeline.report import reports_page
 from pipeline.settings import read_settings
 
 
@@ -34,6 +35,9 @@ def load(kind: str, file: Path, *, check: bool) -> None:
     console.print(Text(f"Loaded {_rows(loaded.rows)} of {file.name}.", style="green"))
     if not is_shown:
         console.print("They appear in the published file after the next night.")
+    elif reports_page(lake).exists():
+        # Pages are files of their own.
+        console.print("The published file shows them now; the pages do after: nightaudit report")
 
 
 def _rows(number: int) -> str:

@@ -152,13 +152,17 @@ class _Tools:
             limit,
         )
 
-    def explain(self, flag_id: Annotated[str, Field(description="Id from `findings`.")]) -> str:
+    def explain(
+        self, flag_id: Annotated[str, Field(description="Id from `findings`, or of a case: its first finding.")]
+    ) -> str:
         """Trace a finding to its raw answers and recompute it, offline."""
         from pipeline.cli.explain import as_json as explained_as_json
+        from pipeline.replay.case_notes import flags_of_cases
         from pipeline.replay.explain import explain
 
         with _reported():
-            explained = explain(self._lake, flag_id, self._settings.max_body_bytes)
+            first, *_ = flags_of_cases(self._lake, [flag_id])
+            explained = explain(self._lake, first, self._settings.max_body_bytes)
             return _cut(_json(explained_as_json(explained)))
 
     def evidence(

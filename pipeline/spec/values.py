@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable, Hashable, Iterable
 from datetime import date, datetime, timedelta
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from itertools import takewhile
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator, ValidationInfo
 from pydantic_core import PydanticCustomError
@@ -44,11 +45,22 @@ class DetailRule(StrEnum):
 
 
 def nearest(word: str, allowed: Iterable[str]) -> str:
-    """Return `; did you mean …?` for the allowed word that is most like `word`, or an empty text."""
+    """Return `; did you mean …?` for the allowed word that is most like `word`, or an empty text.
+
+    Of words that are as much like it, the one that begins like it is meant, then the first of `allowed`.
+    """
     by_lower = {each.lower(): each for each in allowed}
-    close = get_close_matches(word.lower(), by_lower, n=20)
-    # In a code of three letters a swap looks like any other slip, so the word with the same letters comes first.
-    meant = min(close, key=lambda each: sorted(each) != sorted(word.lower()), default=None)
+    places = {each: place for place, each in enumerate(by_lower)}
+    # More than there are currencies like one: the order among these is ours.
+    close = get_close_matches(word.lower(), by_lower, n=50)
+
+    def unlike(each: str) -> tuple[bool, float, int, int]:
+        likeness = SequenceMatcher(None, each, word.lower()).ratio()
+        alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(each, word.lower(), strict=False)))
+        # In a code of three letters a swap looks like any other slip, so the word with the same letters comes first.
+        return sorted(each) != sorted(word.lower()), -likeness, -alike, places[each]
+
+    meant = min(close, key=unlike, default=None)
     return f"; did you mean `{by_lower[meant]}`?" if meant else ""
 
 
@@ -87,11 +99,19 @@ def _market(value: object) -> str:
     )
 
 
+# The currencies of the European Central Bank's reference rates.
+_WITH_A_REFERENCE_RATE: Final = (
+    "EUR", "USD", "GBP", "CHF", "SEK", "NOK", "DKK", "ISK", "PLN", "CZK", "HUF", "RON", "BGN", "TRY", "AUD", "BRL",
+    "CAD", "CNY", "HKD", "IDR", "ILS", "INR", "JPY", "KRW", "MXN", "MYR", "NZD", "PHP", "SGD", "THB", "ZAR",
+)  # fmt: skip
+
+
 def _currency(value: object) -> str:
     if isinstance(value, str) and value in ISO_4217:
         return value
     upper = value.strip().upper() if isinstance(value, str) else ""
-    hint = nearest(upper, sorted(ISO_4217)) or ":"
+    # A slip is more often in a code that many use.
+    hint = nearest(upper, [*_WITH_A_REFERENCE_RATE, *sorted(ISO_4217)]) or ":"
     raise ValueError(
         f"{quoted(value)} is not a currency of ISO 4217{hint} Write three capital letters, for example EUR."
     )

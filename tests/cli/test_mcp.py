@@ -124,6 +124,12 @@ def test_a_case_leads_to_the_findings_that_say_it_best(settings):
     assert flag_id in {finding["flag_id"] for finding in json.loads(found)["rows"]}
     assert unknown[0]
     assert "There is no case 'case-0'." in unknown[1]
+    # Alerts name cases: the id of one explains its first finding.
+    of_case, of_finding, of_none = texts(
+        called(server(settings), *(("explain", {"flag_id": each}) for each in (case["case_id"], flag_id, "case-0")))
+    )
+    assert of_case == of_finding
+    assert "There is no case 'case-0'." in of_none[1]
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import re
 import pytest
 from nights import load_night, started_at, sweep_id
 
+from pipeline.cli.load import load as load_command
 from pipeline.inputs.load import load
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
@@ -95,6 +96,19 @@ def test_the_list_of_properties_names_them_as_their_file_does(lake, tmp_path):
     assert "Oslo" in listed
     assert SCRIPT not in page_of(lake, 1, 0)
     assert "&lt;b&gt;Fjord&lt;/b&gt;" in page_of(lake, 1, 0)
+
+
+def test_names_that_were_loaded_are_said_to_need_new_pages(lake, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    file = tmp_path / "properties.csv"
+    file.write_text("property_id,property_name\n1,One\n")
+    load_command("properties", file, check=False)
+    # There are no pages yet.
+    assert "nightaudit report" not in capsys.readouterr().out
+    write_reports(lake, ["digest"])
+    file.write_text("property_id,property_name\n1,Another\n")
+    load_command("properties", file, check=False)
+    assert "the pages do after: nightaudit report" in capsys.readouterr().out
 
 
 def test_how_many_pages_there_are_is_bounded_and_a_report_about_one_property_has_its_page(two_nights, monkeypatch):

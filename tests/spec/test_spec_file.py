@@ -108,6 +108,8 @@ MISTAKES = {
     "an unknown currency": (
         '"EUR"]', '"GPB"]', 15, "ask.currencies[1]: 'GPB' is not a currency of ISO 4217; did you mean `GBP`?"
     ),
+    "a currency that begins like a common one": ('"EUR"]', '"EUX"]', 15, "did you mean `EUR`?"),
+    "a currency as much like two": ('"EUR"]', '"USX"]', 15, "did you mean `USD`?"),
     "a currency's sign": ('"EUR"]', '"€"]', 15, "ask.currencies[1]: '€' is not a currency"),
     "a currency of a market not asked": ("{ GB", "{ SE", 11, "currency_by_market names markets that `markets` does"),
     "a currency of no market": ("{ GB", "{ XX", 16, "ask.currency_by_market.XX: 'XX' is not a market"),
