@@ -11,7 +11,7 @@ from pipeline.lake.user_query import Bounds
 from pipeline.night.confirm import confirmer
 from pipeline.notify.alert_rules import read_rules
 from pipeline.notify.alerts import tell_alerts
-from pipeline.notify.pages import page_address
+from pipeline.notify.pages import page_address, page_addresses
 from pipeline.process.signals import stoppable
 from pipeline.report import reports_page, written_case_pages
 from pipeline.settings import read_settings
@@ -33,10 +33,7 @@ def send(*, is_rehearsal: bool) -> None:
             lake,
             rules,
             page_address(reports, reports_page(lake), settings.pages_url),
-            case_pages={
-                case_id: page_address(reports, file, settings.pages_url)
-                for case_id, file in written_case_pages(lake).items()
-            },
+            case_pages=page_addresses(reports, written_case_pages(lake), settings.pages_url),
             block=notification_block(),
             confirm=confirmer(settings, lake),
             is_rehearsal=is_rehearsal,

@@ -1,7 +1,7 @@
 """`nightaudit cases` and `nightaudit case`: what to call about, and the notes on it."""
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 from rich.text import Text
@@ -15,6 +15,7 @@ from pipeline.lake.relations import finding_rules
 from pipeline.publish.refresh import refresh
 from pipeline.replay.case_notes import case_row, cases_query, open_cases, say_of_case
 from pipeline.replay.finding import Row
+from pipeline.report.cost import cost_said
 from pipeline.settings import read_settings
 
 _CASES_OF_A_TABLE = 25
@@ -33,12 +34,13 @@ def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, o
         show_query(f"SELECT {flat} FROM ({cases_query(places)})", form, limit, None, output)  # noqa: S608 - our own words
         return
     lake = Lake(read_settings().lake)
-    table = listing("case", "status", "problem", "where", "flags", "finding")
+    table = listing("case", "status", "problem", "where", "cost", "since", "finding")
     for case in open_cases(lake, limit or _CASES_OF_A_TABLE, places):
         # As Text, because they come from the supplier and must not be read as markup.
         where, finding = Text(_whom(case)), Text(case["finding"])
         problem = finding_rules()[case["rule"]].title
-        table.add_row(case["case_id"], case["status"], problem, where, str(case["flags"]), finding)
+        cost, since = cost_said(case["exposure_eur"], case["amounts"]) or "", f"{_opened_at(case):%Y-%m-%d}"
+        table.add_row(case["case_id"], case["status"], problem, where, Text(cost), since, finding)
     if table.row_count:
         Terminal().print(table)
         return
@@ -82,6 +84,12 @@ def _whom(case: Row) -> str:
     return f"property {case['property_id']}{name}, {case['market'] or ', '.join(case['markets']) or 'all markets'}"
 
 
+def _opened_at(case: Row) -> datetime:
+    # Files of earlier versions lack it.
+    at: datetime = case.get("opened_at") or case["first_seen_at"]
+    return at
+
+
 def _print(case: Row) -> None:
     console = Terminal(soft_wrap=True, highlight=False)
     facts = [
@@ -90,6 +98,8 @@ def _print(case: Row) -> None:
         ("Where", _whom(case)),
         ("Finding", case["finding"]),
         ("Size", f"{case['flags']} flags, {case['offers']} offers, {case['stays']} stays"),
+        ("Cost", cost_said(case["exposure_eur"], case["amounts"]) or "not about an amount"),
+        ("Open since", f"{_opened_at(case):%Y-%m-%d %H:%M} UTC"),
         ("Seen", f"{case['first_seen_at']:%Y-%m-%d %H:%M} to {case['last_seen_at']:%Y-%m-%d %H:%M} UTC"),
     ]
     if case["share_pct"] is not None:

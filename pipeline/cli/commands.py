@@ -314,7 +314,7 @@ def cases(
     form: RowsForm = "table",
     output: Output = None,
 ) -> None:
-    """List the open cases, the most urgent first. A case groups the findings that have one cause."""
+    """List the open cases: new ones first, then the most costly. A case groups the findings that have one cause."""
     from pipeline.cli import case
 
     case.list_cases(limit, {"city": city, "brand": brand, "property_group": group}, form, output)

@@ -31,7 +31,7 @@ from pipeline.night.supplier import supplier_name
 from pipeline.night.tolerance import refuse_too_many_failures, refuse_useless
 from pipeline.notify.alert_rules import read_rules
 from pipeline.notify.alerts import refuse_unknown, tell_alerts
-from pipeline.notify.pages import page_address
+from pipeline.notify.pages import page_address, page_addresses
 from pipeline.notify.published import tell_published
 from pipeline.notify.ways import no_server, webhook
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
@@ -233,10 +233,7 @@ def alert(night: Night) -> Night:
             night.lake,
             rules,
             page_address(reports, page, settings.pages_url),
-            case_pages={
-                case_id: page_address(reports, file, settings.pages_url)
-                for case_id, file in written_case_pages(night.lake).items()
-            },
+            case_pages=page_addresses(reports, written_case_pages(night.lake), settings.pages_url),
             block=night.block,
             confirm=again,
             bounds=_bounds_of(settings),

@@ -101,7 +101,7 @@ def whom(case: Row) -> str:
 
 
 def remove_others(folder: Path, reader: Reader) -> None:
-    """Remove pages of what is no case of the night any more, as the data may have been published again since."""
+    """Remove pages of what is no longer a case of the night, as the data may have been published again since."""
     cases = {*reader.cases["case_id"], *reader.ended["case_id"]}
     for page in folder.glob("*.html"):
         if page.stem not in cases:

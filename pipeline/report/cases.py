@@ -45,7 +45,7 @@ def described(reader: Reader, cases: pl.DataFrame) -> pl.DataFrame:
 def calls(cases: pl.DataFrame) -> pl.DataFrame:
     """Return one line (one call) for each property and rule, over all its markets, the most costly first.
 
-    What was acknowledged comes after what waits for a decision, and what was muted last.
+    What was acknowledged comes after what needs a decision, and what was muted last.
     """
     if not cases.height:
         return cases
@@ -136,7 +136,7 @@ def open_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
         "open_cases",
         f"{problems(waiting)} {_persist(waiting)}: {by_severity(calls(waiting))}{is_noted}"
         if waiting.height
-        else f"No earlier problem waits for a decision{is_noted}",
+        else f"No earlier problem needs a decision{is_noted}",
         "Problems of earlier nights that are still open, the most costly first; what was acknowledged or muted comes "
         "last. Since is the first night on which one of its present cases was open.",
         before,

@@ -183,7 +183,9 @@ def _promotions(rows: pl.DataFrame) -> Section:
             else ""
         )
         if promoted
-        else f"Nothing is promoted: none of {counted(int(rows['offers'].sum()), 'offer')} has a struck-through price",
+        else f"Nothing is promoted: none of {counted(int(rows['offers'].sum()), 'offer')} has a struck-through price"
+        if rows.height
+        else "Nothing is promoted",
         "List offers below their price before promotions, and the open findings about that price: never charged "
         "before, above the lowest total seen before, or promoted without an end. They are indicators, not proof.",
         rows,

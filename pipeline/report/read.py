@@ -10,6 +10,7 @@ import polars as pl
 
 from pipeline.lake.database import REPORT_MEMORY
 from pipeline.lake.relations import relation
+from pipeline.report.case_rows import ended_of, with_case_ids
 from pipeline.report.scope import Scope
 
 # What a query may use that does not fit into the memory of a report.
@@ -123,16 +124,7 @@ class Reader:
     @cached_property
     def ended(self) -> pl.DataFrame:
         """The cases that ended with the last night, with names, without those covered by a wider one of tonight."""
-        tonight = self.cases_of_night.sort(
-            "rule", "scope", "market", "property_id", nulls_last=True, maintain_order=True
-        )
-        rule, of_market = pl.col("rule"), pl.struct("rule", "market")
-        wide = tonight.filter(pl.col("scope") == "market").select(of_market.alias("it"))["it"].implode()
-        widest = tonight.filter(pl.col("scope") == "supplier")["rule"].implode()
-        is_spoken_for = ((pl.col("scope") == "property") & of_market.is_in(wide)) | (
-            (pl.col("scope") != "supplier") & rule.is_in(widest)
-        )
-        return tonight.filter((pl.col("status") == "closed") & ~is_spoken_for)
+        return ended_of(self.cases_of_night)
 
     @cached_property
     def case_pages(self) -> frozenset[str]:
@@ -167,34 +159,7 @@ class Reader:
 
     def with_cases(self, flags: pl.DataFrame) -> pl.DataFrame:
         """Return flags with their open cases and the pages of these."""
-        # Only a mark-up has a pair of currencies.
-        is_pair = pl.col("fx").struct.field("from_currency").is_not_null() & (pl.col("rule") == "fx_markup")
-        keys = {
-            "case_rule": pl.col("rule"),
-            "case_property": pl.col("property_id"),
-            "case_market": pl.col("market"),
-            "case_base": pl.when(is_pair).then(pl.col("fx").struct.field("from_currency")),
-            "case_currency": pl.when(is_pair).then(pl.col("fx").struct.field("to_currency")),
-        }
-        columns = dict(zip(("rule", "property_id", "market", "base_currency", "currency"), keys, strict=True))
-        known = self._unclosed.select(
-            "scope",
-            pl.col(*columns).name.map(columns.__getitem__),
-            pl.coalesce("part_of_case_id", "case_id").alias("of"),
-        )
-        # Its property's in its market; a pair's of the market; one that a property has in several markets.
-        is_own = pl.col("scope") == "property"
-        kinds = {
-            tuple(keys): is_own,
-            ("case_rule", "case_market", "case_base", "case_currency"): ~is_own & pl.col("case_base").is_not_null(),
-            ("case_rule", "case_property"): is_own & pl.col("case_market").is_null(),
-        }
-        found = flags.with_columns(**keys, case_id=pl.lit(None, pl.String))
-        for on, is_it in kinds.items():
-            cases = known.filter(is_it).select(*on, "of")
-            found = found.join(cases, on=on, how="left", nulls_equal=True, maintain_order="left")
-            found = found.with_columns(pl.coalesce("case_id", "of").alias("case_id")).drop("of")
-        return found.drop(*keys).with_columns(self.case_page)
+        return with_case_ids(flags, self._unclosed).with_columns(self.case_page)
 
     def whole(self, relation: str) -> None:
         """Note that a section reads a relation unfiltered."""

@@ -24,7 +24,7 @@ from pipeline.lake.relations import finding_rules, read_by, relation
 from pipeline.normalise.segment import normalise_segment
 from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
-from pipeline.notify.pages import page_address
+from pipeline.notify.pages import page_addresses
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.report import Scope, write_reports, written_case_pages
@@ -264,10 +264,7 @@ def test_an_alert_leads_from_each_finding_to_the_page_of_its_case(lake):
         }
     )
     reports = lake.root / "reports"
-    pages = {
-        case_id: page_address(reports, page, "https://rates.example/nightly")
-        for case_id, page in written_case_pages(lake).items()
-    }
+    pages = page_addresses(reports, written_case_pages(lake), "https://rates.example/nightly")
     for reported in tell_alerts(lake, rules, "the digest", case_pages=pages, is_rehearsal=True):
         ((_, text),) = reported.texts
         _, finding, page, where = ["", *text.splitlines()]
