@@ -64,8 +64,8 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
         "{} in {} markets{}. {}",
         # A property that has gone quiet has no offers, and no stays.
         pl.when(pl.col("stays").sum() == 0)
-        .then(pl.format("{} findings", pl.col("flags").sum()))
-        .otherwise(pl.format("{} offers", pl.col("offers").sum())),
+        .then(pl.format("{} findings", _with_commas(pl.col("flags").sum())))
+        .otherwise(pl.format("{} offers", _with_commas(pl.col("offers").sum()))),
         many.len(),
         pl.when(lowest.is_null() | is_said)
         .then(pl.lit(""))
@@ -115,11 +115,8 @@ def new_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
     return _section(
         "new_cases",
         f"{problems(opened)} opened: {by_severity(calls(opened))}" if opened.height else "No problem opened",
-        "Each line is one problem: one rule at one property, in every market where it was found. In each market the "
-        "problem is a case (a property gone quiet is one case over all markets); `nightaudit case` acknowledges or "
-        "mutes it by the id on its page. If many properties of a market share a problem, it is one line about the "
-        "market; if most markets share it, it is one line about the supplier. Market codes link to the evidence, both "
-        f"answers side by side; property names link to everything about a property. The most costly come first. {NOTE}",
+        "Each line is one problem: one rule at one property, in every market where it was found; market codes link to "
+        f"both answers side by side. The most costly come first. {NOTE}",
         opened,
         "The rules found no new problem. A case opens on the night a rule first finds something.",
         "All problems are new: this is the first published night. " if is_first_night else "",
@@ -137,8 +134,10 @@ def open_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
         f"{problems(waiting)} {_persist(waiting)}: {by_severity(calls(waiting))}{is_noted}"
         if waiting.height
         else f"No earlier problem needs a decision{is_noted}",
-        "Problems of earlier nights that are still open, the most costly first; what was acknowledged or muted comes "
-        "last. Since is the first night on which one of its present cases was open.",
+        "Problems of earlier nights that are still open, the most costly first; those acknowledged or muted come last. "
+        "In each market a problem is a case (a property gone quiet is one over all markets); `nightaudit case` "
+        "acknowledges or mutes it by the id on its page. What many properties of a market share is one line about the "
+        "market; what most markets share is one about the supplier.",
         before,
         "This is the first published night: problems persist from the second night on."
         if is_first_night
@@ -234,6 +233,12 @@ def _to_do(row: Mapping[str, Any]) -> str:
     if rule and SEVERITIES.index(row["severity"]) > SEVERITIES.index(rule.call_from):
         return f"Check {name} before you call"
     return f"Call {name} about" if row["scope"] == "property" else f"Call the supplier about {name}"
+
+
+def _with_commas(number: pl.Expr) -> pl.Expr:
+    return (
+        number.cast(pl.String).str.replace_all(r"(\d)(?:(\d{3}))$", "$1,$2").str.replace_all(r"(\d)(\d{3}),", "$1,$2,")
+    )
 
 
 def _waiting(cases: pl.DataFrame) -> pl.DataFrame:

@@ -12,9 +12,8 @@ COST: Final = Column("cost", "Cost", digits=0)
 SINCE: Final = Column("since", "Since")
 # For the notes of tables with a cost.
 NOTE: Final = (
-    "Cost is the sum of the price differences of its findings, each offer once, in euro at the day's reference rates "
-    "(`nightaudit load rates`); without a rate it is in its own currency, and comes after those in euro. What is "
-    "not about an amount, such as a property gone quiet, has none and comes last, the most severe first."
+    "Cost adds up the price differences of the findings, each offer once, in euro at the day's reference rates "
+    "(`nightaudit load rates`). What is not about an amount, such as a property gone quiet, comes last."
 )
 
 

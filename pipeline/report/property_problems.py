@@ -49,7 +49,8 @@ def rules_section(rows: pl.DataFrame) -> Section:
         else f"Nothing to call about: none of {counted(len(each), 'rule')} finds anything"
         + (f"; {before:,} did before" if before else ""),
         "What was looked for at this property every night, and what was found. An offer in both a list and a detail "
-        "answer has two findings. A case opens on the night a rule first finds something.",
+        "answer has two findings. A case opens on the night a rule first finds something; what most of a market "
+        "shares is a case of that market, not of this property.",
         pl.DataFrame(each, schema_overrides={"last_at": pl.Datetime(time_zone="UTC")})
         .with_columns(pl.col("last_at").dt.date().alias("last_on"))
         .sort("standing", "ended", descending=True, maintain_order=True),

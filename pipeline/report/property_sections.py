@@ -56,13 +56,15 @@ def tiles_of(known: OfProperty) -> list[tuple[str, str]]:
 
 def sections_of(known: OfProperty) -> list[Section]:
     """Return the sections of the page in their order, some of them perhaps empty."""
+    rules, problems = [rules_section(known.rules)], known.problems
     return [
-        *([cases_section(known.problems)] if known.problems.height else []),
-        rules_section(known.rules),
+        # That nothing was found is what there is to say first; beside problems it can wait.
+        *([cases_section(problems)] if problems.height else rules),
         _prices(known.prices),
         _parity(known.parity),
         _floors(known.floors),
         _promotions(known.promotions),
+        *(rules if problems.height else []),
         _on_sale(known.cells),
     ]
 
@@ -72,15 +74,14 @@ def _on_sale(rows: pl.DataFrame) -> Section:
     asked, offered = int(rows["cells"].sum()), int(rows.filter(pl.col("status") == "offered")["cells"].sum())
     return Section(
         "on_sale",
-        f"{offered:,} of {counted(asked, 'stay')} (by market, party and product) {'is' if offered == 1 else 'are'} "
-        "on sale",
-        "The latest answer about each stay that is still ahead. Absent means that the answer does not name the "
-        "property, which is not the same as sold out.",
+        f"{offered:,} of {counted(asked, 'cell')} {'is' if offered == 1 else 'are'} on sale",
+        "The latest answer about each cell (a stay and party in one market, by product and currency) whose stay is "
+        "still ahead. Absent means that the answer does not name the property, which is not the same as sold out.",
         rows.with_columns(pl.col("answered_at").dt.date().alias("answered_on")),
         columns=[
             Column("market", "Market"),
             Column("status", "Answer"),
-            Column("cells", "Stays", digits=0),
+            Column("cells", "Cells", digits=0),
             Column("answered_on", "Last answered"),
         ],
         why_empty="No stay that is still ahead was requested. The next night that requests one fills this section.",

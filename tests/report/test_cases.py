@@ -82,6 +82,11 @@ def test_cases_of_markets_and_of_the_supplier_stay_by_themselves():
     assert [row["case_id"] for row in calls(cases).rows(named=True)] == ["case-1", "case-2", "case-3"]
 
 
+def test_many_offers_have_thousands_separators():
+    cases = frame(case("case-1", "SE", offers=1_200_000), case("case-2", "DE", offers=34_567))
+    assert calls(cases)["finding"].to_list() == ["1,234,567 offers in 2 markets, a difference of 4.0%. Of SE."]
+
+
 def test_sizes_that_are_not_known_are_left_out():
     cases = frame(
         case("case-1", "SE", lowest_pct=None, highest_pct=None), case("case-2", "DE", lowest_pct=None, highest_pct=None)

@@ -57,7 +57,7 @@ def test_no_section_of_a_page_is_empty_and_what_is_missing_says_what_will_fill_i
         left = section(page, "not_yet")
         assert all(title in left for title in missing)
         assert left.count("fills this") == page.count("<dt>")
-    assert "0 of 1 stay (by market, party and product) are on sale" in section(page_of(lake, 4, 1), "on_sale")
+    assert "0 of 1 cell are on sale" in section(page_of(lake, 4, 1), "on_sale")
 
 
 @pytest.mark.slow
