@@ -8,6 +8,7 @@ from rich.text import Text
 
 from pipeline.cli.query import show_query
 from pipeline.cli.terminal import Terminal, listing
+from pipeline.domain.amounts import cost_said
 from pipeline.domain.errors import LakeError
 from pipeline.domain.texts import printable, shortened
 from pipeline.lake import Lake
@@ -15,7 +16,6 @@ from pipeline.lake.relations import finding_rules
 from pipeline.publish.refresh import refresh
 from pipeline.replay.case_notes import case_row, cases_query, open_cases, say_of_case
 from pipeline.replay.finding import Row
-from pipeline.report.cost import cost_said
 from pipeline.settings import read_settings
 
 _CASES_OF_A_TABLE = 25

@@ -155,7 +155,9 @@ def _observed(each: Observation) -> list[tuple[str, str]]:
         ("SHA-256", f"{each.evidence.body_sha256} (unchanged since it was loaded)"),
     ]
     if offer is None:
-        return [*facts, ("Offer", "not in this answer")]
+        # The last answer with an offer is not about a single one of its offers.
+        is_of_all = each.role == "last_offer"
+        return [*facts, ("Offer", "some; the finding is about no single one" if is_of_all else "not in this answer")]
     money = ", ".join(f"{name} {offer[name]}" for name in _MONEY if offer[name] is not None)
     other = ", ".join(f"{name} {offer[name]}" for name in _OFFER if offer[name] is not None)
     return [

@@ -12,12 +12,12 @@ from typing import Final
 
 import polars as pl
 
+from pipeline.domain.amounts import cost_said
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
 from pipeline.report.case_evidence import Answer, Piece, Row, pieces
 from pipeline.report.case_sides import lines_of, stated
-from pipeline.report.cost import cost_said
 from pipeline.report.ended_cases import with_why
 from pipeline.report.page import counted, money, percent, render, shown
 from pipeline.report.read import PROPERTY_PAGES, Reader

@@ -1,12 +1,12 @@
 """What a problem costs, and since when it is open."""
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any, Final
 
 import polars as pl
 
-from pipeline.report.page import Column, shown
+from pipeline.domain.amounts import cost_said
+from pipeline.report.page import Column
 
 COST: Final = Column("cost", "Cost", digits=0)
 SINCE: Final = Column("since", "Since")
@@ -39,19 +39,5 @@ def costly_first(lines: pl.DataFrame, *before: pl.Expr) -> pl.DataFrame:
     )
 
 
-def cost_said(exposure_eur: Decimal | None, amounts: list[Mapping[str, Any]] | None) -> str | None:
-    """Return what a case costs: in euro, in its own currencies if a rate is unknown, or None: no amount."""
-    return _in_words({"cost_eur": exposure_eur, "amounts": amounts})
-
-
-def _in_words(cost: Mapping[str, Any]) -> str | None:
-    if cost["cost_eur"] is not None:
-        return _rounded(cost["cost_eur"], "EUR") if cost["cost_eur"] else None
-    by_currency: dict[str, Decimal] = {}
-    for each in cost["amounts"] or ():
-        by_currency[each["currency"]] = by_currency.get(each["currency"], Decimal(0)) + each["amount"]
-    return " + ".join(_rounded(amount, currency) for currency, amount in sorted(by_currency.items())) or None
-
-
-def _rounded(amount: Decimal, currency: str) -> str:
-    return f"{shown(amount, 0)} {currency}" if amount >= 1 else f"under 1 {currency}"
+def _in_words(line: Mapping[str, Any]) -> str | None:
+    return cost_said(line["cost_eur"], line["amounts"])

@@ -1,0 +1,19 @@
+"""Amounts of money in words."""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+
+def cost_said(exposure_eur: Decimal | None, amounts: Iterable[Mapping[str, Any]] | None) -> str | None:
+    """Return what a problem costs: in euro, in its own currencies if a rate is unknown, or None: no amount."""
+    if exposure_eur is not None:
+        return _rounded(exposure_eur, "EUR") if exposure_eur else None
+    by_currency: dict[str, Decimal] = {}
+    for each in amounts or ():
+        by_currency[each["currency"]] = by_currency.get(each["currency"], Decimal(0)) + each["amount"]
+    return " + ".join(_rounded(amount, currency) for currency, amount in sorted(by_currency.items())) or None
+
+
+def _rounded(amount: Decimal, currency: str) -> str:
+    return f"{amount:,.0f} {currency}" if amount >= 1 else f"under 1 {currency}"
