@@ -31,6 +31,7 @@ SUMMARIES = (
     "report.stay_price",
     "report.promotion_targeting",
     "report.floor_compliance",
+    "report.refundable_premium",
 )
 
 # The columns that the summaries read, by relation. A large night does not fit into memory, so these are written range
@@ -70,6 +71,9 @@ SUMMED: Mapping[str, tuple[str, ...]] = {
     "mart.price_against_floor": (
         "source", "market", "product_type", "match_grade", "verdict", "offers", "below_floor_pct",
     ),
+    "mart.refundable_premium": (
+        "source", "market", "product_type", "premium", "premium_pct", "break_even_pct",
+    ),
 }  # fmt: skip
 
 
@@ -89,6 +93,7 @@ _SUMMED_WITH = {
     "ref.written_with": "FROM ref.written_with",
     "mart.fx_of_sweep": "FROM mart.fx_of_sweep",
     "mart.weight": "FROM mart.weight",
+    "mart.property_check_in": "FROM mart.property_check_in",
     "lake.fx_rate": "SELECT input_id, count(*) FROM lake.fx_rate GROUP BY input_id",
     "lake.selling_price": "SELECT input_id, count(*) FROM lake.selling_price GROUP BY input_id",
 }
