@@ -1,4 +1,4 @@
-"""What `explain` says of an answer without a single offer to show."""
+"""What `explain` says about an answer without a single offer to show."""
 
 from __future__ import annotations
 
