@@ -14,6 +14,7 @@ from pipeline.lake.database import quoted
 from pipeline.lake.files import note_touched
 from pipeline.lake.relations import Relation, direct_sources, reached, relation
 from pipeline.publish.comparisons import comparisons_of, view_comparisons
+from pipeline.publish.state import write_macros
 from pipeline.publish.state_files import files_of, refuse_damaged_state, write_state_views
 
 SummedWith = Mapping[str, list[tuple[Any, ...]]]
@@ -190,6 +191,7 @@ def sum_up(
             source = f"read_parquet([{files}])" if files else f"nightaudit.{name}"
             session.execute(f"CREATE VIEW summing.{name} AS FROM {source}")
         session.execute("SET search_path = 'summing.main'")
+        write_macros(session)
         seen = " UNION ".join(f"SELECT market FROM {name}" for name in ("nightaudit.state.cell", *contributed))  # noqa: S608 - our own names
         markets = session.execute(f"SELECT market FROM ({seen}) ORDER BY market").fetchall()  # noqa: S608 - our own names
         values = {"market": [market for (market,) in markets], **VALUES}

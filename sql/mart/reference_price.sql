@@ -171,11 +171,11 @@ priced AS (
         arg_min(seen.valid_from, { 'total': -seen.total, 'at': seen.valid_from }) AS highest_from,
         min(seen.total) FILTER (
             WHERE seen.valid_from < begun.began_at
-            AND seen.last_seen_at >= begun.began_at - to_days(analysis.reference_days)
+            AND mart.utc(seen.last_seen_at) >= mart.utc(begun.began_at) - to_days(analysis.reference_days)
         ) AS lowest_before,
         arg_min(seen.valid_from, { 'total': seen.total, 'at': seen.valid_from }) FILTER (
             WHERE seen.valid_from < begun.began_at
-            AND seen.last_seen_at >= begun.began_at - to_days(analysis.reference_days)
+            AND mart.utc(seen.last_seen_at) >= mart.utc(begun.began_at) - to_days(analysis.reference_days)
         ) AS lowest_from,
         sum(seen.snapshots)::INTEGER AS snapshots,
         coalesce(sum(seen.snapshots) FILTER (WHERE seen.is_below), 0)::INTEGER AS promoted_snapshots

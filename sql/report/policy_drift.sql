@@ -43,7 +43,8 @@ moved AS (
     FROM mart.policy_drift AS drift
     CROSS JOIN ref.analysis AS analysis
     WHERE
-        drift.drifted_at > (SELECT max(sweep.started_at) FROM mart.sweep AS sweep) - to_days(analysis.reference_days)
+        mart.utc(drift.drifted_at)
+        > (SELECT mart.utc(max(sweep.started_at)) FROM mart.sweep AS sweep) - to_days(analysis.reference_days)
     GROUP BY drift.source, drift.market, drift.product_type
 )
 

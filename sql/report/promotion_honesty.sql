@@ -39,7 +39,9 @@ held AS (
         median(reference.history_days) AS median_history_days,
         -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
         avg(reference.promoted_share_pct::DECIMAL(38, 9)) AS mean_promoted_share_pct,
-        median(date_diff('day', reference.began_at, reference.last_seen_at)) AS median_promotion_days
+        median(
+            date_diff('day', mart.utc(reference.began_at), mart.utc(reference.last_seen_at))
+        ) AS median_promotion_days
     FROM mart.reference_price AS reference
     CROSS JOIN ref.analysis AS analysis
     GROUP BY reference.source, reference.market, reference.product_type

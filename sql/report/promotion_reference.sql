@@ -65,10 +65,13 @@ observed AS (
         history.valid_from = found.began_at AS is_beginning,
         date_diff(
             'day',
-            lag(history.last_seen_at) OVER (
-                PARTITION BY found.rule, found.source, found.property_id, found.offer_key ORDER BY history.valid_from
+            mart.utc(
+                lag(history.last_seen_at) OVER (
+                    PARTITION BY found.rule, found.source, found.property_id, found.offer_key
+                    ORDER BY history.valid_from
+                )
             ),
-            history.valid_from
+            mart.utc(history.valid_from)
         ) AS days_unseen
     FROM found
     INNER JOIN mart.offer_history AS history
