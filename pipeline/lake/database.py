@@ -18,7 +18,7 @@ from pipeline.lake.sweep_files import files_of_sweep, quarantine_file, refuse_re
 from pipeline.lake.user_sql import CANNOT_RUN, LIST_RELATIONS, UNSAFE_OPTIMIZERS
 
 # The memory of a session, and of a report's, whose charts need half of its 700 MB. Data beyond it is spilled to disk.
-_MEMORY_LIMIT, REPORT_MEMORY = "1500MB", "200MB"
+MEMORY_LIMIT, REPORT_MEMORY = "1500MB", "200MB"
 
 # More effort, and dictionaries of thousands of values (totals), cost a fifth more and make no file smaller.
 PARQUET = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 1000"
@@ -51,7 +51,7 @@ def sql_type(kind: pa.DataType) -> str:
 
 
 @contextmanager
-def connect(lake: Lake, memory: str = _MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPyConnection]:
+def connect(lake: Lake, memory: str = MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a session in memory, in UTC, that spills data beyond `memory` into the lake's folder."""
     # DuckDB names spilled files by its process id and removes those of dead processes. Machines and containers that
     # share a lake may have equal ids, so each has a folder of its own; a worker on another machine creates it.

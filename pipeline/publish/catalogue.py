@@ -29,7 +29,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import damaged_of, refuse_damaged
 from pipeline.lake.database import quoted, select_files, select_kept
 from pipeline.lake.delta import committed_files
-from pipeline.lake.relations import Relation, declared_meanings, direct_sources, relation, views
+from pipeline.lake.relations import Relation, declared_meanings, direct_sources, views
 from pipeline.lake.sweep_files import all_or_each, quarantine_file, sweep_files
 from pipeline.publish.state import NATIVE
 from pipeline.publish.summaries import SUMMARIES
@@ -117,25 +117,15 @@ def write_views(
     `as_of` leaves out what users loaded or requested later, so that recomputing a night gives the same findings.
     The summaries, which take longest, are left to `write_summaries`.
     """
-    _write_lake_views(session, lake, published)
+    write_lake_views(session, lake, published)
     write_side_views(session, lake, as_of)
     write_relations(session)
 
 
-def write_range_views(
-    session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str], needed: Sequence[str]
-) -> None:
-    """Write the views among `needed`, given in order: binding all takes time, as does ordering. The tables exist."""
-    _write_lake_views(session, lake, published, [name for name in TABLES if f"lake.{name}" in needed])
-    for name in needed:
-        schema, _, stem = name.partition(".")
-        if schema in ("mart", "report") and name not in NATIVE and _kind(made := relation(schema, stem)) == "VIEW":
-            _create_relation(session, made)
-
-
-def _write_lake_views(
+def write_lake_views(
     session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str], names: Iterable[str] = TABLES
 ) -> None:
+    """Write schema `lake` over the files of the published sweeps."""
     # Latest first: a view opens the first of its files to know its columns, and an old one may be damaged.
     sweeps = list(published)[::-1]
     quarantine = [quarantine_file(lake, sweep_id) for sweep_id in sweeps]

@@ -9,7 +9,7 @@ import duckdb
 
 from pipeline.domain.tables import NUMBER, OFFER_CHANGE, Column
 from pipeline.lake import Lake
-from pipeline.lake.database import view_sweep_files
+from pipeline.lake.database import MEMORY_LIMIT, view_sweep_files
 from pipeline.lake.delta import commit_files, is_committed
 from pipeline.lake.relations import detectors, in_order
 from pipeline.publish.catalogue import write_reference, write_side_views, write_views
@@ -43,6 +43,8 @@ from pipeline.publish.summaries import SUMMED, SummedWith, sum_again, sum_up, wr
 
 # DuckDB's share of the 700 MB of the process that combines the ranges' results, which it also holds.
 _MEMORY_OVER_ALL = "300MB"
+# Its share of a process that computes a night of a single range. If a part of the night does not fit, it gets more.
+_MEMORY_ALONE = "500MB"
 
 T = TypeVar("T")
 
@@ -155,7 +157,7 @@ class NightBuild:
 
     def _across(self, work: Work[T], reads: Iterable[str] = ()) -> list[T]:
         if len(self._jobs) == 1:
-            return [work(self._session, self._jobs[0])]
+            return [self._alone(work)]
         # Other processes can read the file only while no session has it open for writing.
         self._session.execute("CHECKPOINT nightaudit")
         self._session.execute("USE memory")
@@ -165,6 +167,17 @@ class NightBuild:
         finally:
             attach(self._session, self._file)
             self._session.execute(SEARCH_PATH)
+
+    def _alone(self, work: Work[T]) -> T:
+        session, (job,) = self._session, self._jobs
+        try:
+            session.execute(f"SET memory_limit = '{_MEMORY_ALONE}'")
+            return work(session, job)
+        except duckdb.OutOfMemoryException:
+            session.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+            return work(session, job)
+        finally:
+            session.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
 
     def _load_changes(self, nights: Sequence[RangeNight]) -> None:
         """Append the night's changes to the lake, once."""

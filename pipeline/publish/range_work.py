@@ -14,12 +14,12 @@ import duckdb
 import pyarrow as pa
 
 from pipeline.domain.servers import Cluster
-from pipeline.domain.tables import OFFER_CHANGE
+from pipeline.domain.tables import OFFER_CHANGE, TABLES
 from pipeline.lake import Lake
 from pipeline.lake.database import write_rows
 from pipeline.lake.relations import detectors, relation
 from pipeline.process.range_pool import RangePool
-from pipeline.publish.catalogue import write_range_views
+from pipeline.publish.catalogue import write_lake_views
 from pipeline.publish.comparisons import view_comparisons, write_comparisons
 from pipeline.publish.flags import ask_rules
 from pipeline.publish.range_files import files_read
@@ -130,8 +130,8 @@ def _apart(
     outcomes: list[T | duckdb.OutOfMemoryException | None] = []
     with session_over(jobs[0]) as session:
         if reads:
-            # Binding all views takes half a second: once, not for every range.
-            write_range_views(session, jobs[0].lake, jobs[0].published, reads)
+            read = [name for name in TABLES if f"lake.{name}" in reads]
+            write_lake_views(session, jobs[0].lake, jobs[0].published, read)
         for group in _groups(jobs, _RANGES_AT_ONCE if reads else 1):
             outcome = _done(session, work, joined(group), reads)
             if len(group) > 1 and isinstance(outcome, duckdb.OutOfMemoryException):

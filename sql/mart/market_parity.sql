@@ -112,7 +112,7 @@ twin AS (
     GROUP BY ALL
 ),
 
-offered AS MATERIALIZED (
+offered AS (
     SELECT
         comparable.*,
         currency_pair.reference_currency AS compared_in,

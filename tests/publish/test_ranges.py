@@ -105,6 +105,24 @@ def test_ranges_that_do_not_fit_into_memory_together_are_computed_one_by_one(hom
     assert contents(lake) == expected
 
 
+def test_a_night_in_one_range_gets_more_memory_only_if_it_needs_it(home, tmp_path, monkeypatch):
+    shutil.copytree(home / "lake", tmp_path / "lake")
+    lake = Lake(str(tmp_path / "lake"))
+    expected = contents(lake)
+    limits = []
+
+    def find(session, job):
+        limits.append(session.execute("SELECT current_setting('memory_limit')").fetchone()[0])
+        if len(limits) == 1:
+            raise duckdb.OutOfMemoryException
+        return find_in_range(session, job)
+
+    monkeypatch.setattr(night_build, "find_in_range", find)
+    republish_all(lake, lambda: None)
+    assert limits == ["476.8 MiB", "1.3 GiB", "476.8 MiB", "476.8 MiB"]
+    assert contents(lake) == expected
+
+
 def test_no_two_rows_of_a_state_file_tie(home):
     """Rows that tie come in any order, and the same night would give other bytes."""
     files = sorted((home / "lake" / "state").glob("*/*/*.parquet"))
