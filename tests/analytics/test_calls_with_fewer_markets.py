@@ -25,6 +25,7 @@ from planted_world import OPENED, rows
 
 from pipeline.night.confirm import confirm
 from pipeline.night.confirm_plan import choose_flags
+from pipeline.replay.explain import explain
 
 pytestmark = pytest.mark.slow
 
@@ -168,7 +169,10 @@ def test_converted_prices_show_that_the_reference_market_deviates(tmp_path):
             currencies='GB = ["GBP", "EUR"], SE = ["SEK"], US = ["USD"]',
         )
         (night,) = read_nights(made, [1], lambda _: asked)
-        said = rows(made.lake, "SELECT DISTINCT finding FROM report.flag WHERE rule = 'market_disparity'")
+        said = rows(made.lake, "SELECT flag_id, finding FROM report.flag WHERE rule = 'market_disparity'")
+        explained = [explain(made.lake, flag_id, made.settings.max_body_bytes) for flag_id, _ in said[:8]]
     waiting = {(market, number) for rule, _, market, number in night.waiting if rule == "market_disparity"}
     assert waiting == {("DE", ids[number]) for number in dear}
-    assert not [finding for (finding,) in said if "unknown" in finding]
+    assert not [finding for _, finding in said if "unknown" in finding]
+    assert explained
+    assert all(explanation.is_reproduced for explanation in explained)
