@@ -37,6 +37,9 @@ def write_comparisons(
     place = lake.local(path)
     place.parent.mkdir(parents=True, exist_ok=True)
     built = beside(place)
+    # Several threads pair offers in another order each time: the same night would give other bytes.
+    threads = session.execute("SELECT current_setting('threads')").fetchall()[0][0]
+    session.execute("SET threads = 1")
     # Not through the view: creating and reading it would bind the query twice, which takes as long as its rows.
     session.execute("SET preserve_insertion_order = true")
     # DuckDB would hold the wide pairs in memory for joins with small tables, instead of the small tables.
@@ -49,6 +52,7 @@ def write_comparisons(
     finally:
         session.execute("SET disabled_optimizers = ''")
         session.execute("SET preserve_insertion_order = false")
+        session.execute(f"SET threads = {threads}")
     put_in_place(built, place)
     file = StateFile(_MADE.name, sweep_id, path, rows, place.stat().st_size, within.first, within.last)
     view_comparisons(session, lake, [file])

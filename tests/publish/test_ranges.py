@@ -65,6 +65,18 @@ def test_many_ranges_give_what_one_range_gives(home, monkeypatch):
         assert found[name] == rows, name
 
 
+def test_a_night_that_is_published_again_gives_the_same_bytes(home, tmp_path):
+    made = []
+    for number in range(4):
+        shutil.copytree(home / "lake", tmp_path / str(number))
+        lake = Lake(str(tmp_path / str(number)))
+        republish_all(lake, lambda: None)
+        state = max(lake.local("state").iterdir(), key=lambda folder: int(folder.name))
+        made.append({path.relative_to(state): path.read_bytes() for path in state.rglob("*.parquet")})
+    assert any(path.name.startswith("market_parity") for path in made[0])
+    assert all(files == made[0] for files in made[1:])
+
+
 def test_a_range_needs_no_other_property_s_state_and_no_offers_of_earlier_nights(home, tmp_path, monkeypatch):
     shutil.copytree(home / "lake", tmp_path / "lake")
     lake = Lake(str(tmp_path / "lake"))
