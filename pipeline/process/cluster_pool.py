@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pipeline.domain.errors import ClusterAway, NightauditError, SettingsError
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _CONNECT_SECONDS = 10.0
+# A task whose result is lost with its worker runs again, at most this many times.
+_MOST_LOSSES = 3
 _KEPT = "All raw answers that have landed are kept, and the published file is unchanged."
 
 P = ParamSpec("P")
@@ -88,10 +91,9 @@ class ClusterPool(Executor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Give a task to a worker. Its future raises ClusterAway if the cluster or all of its workers are lost."""
         parcel = self._carrier.parcel(args) if self._carrier is not None else None
-        there = self._futures.submit(_task, self._wanted, parcel, fn, args, kwargs)
         here: Future[T] = Future()
         here.set_running_or_notify_cancel()
-        there.add_done_callback(lambda done: self._when_done(done, here))
+        self._send(here, _MOST_LOSSES, parcel, fn, args, kwargs)
         return here
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as Executor declares it
@@ -100,16 +102,26 @@ class ClusterPool(Executor):
         self._landing.shutdown(wait=wait)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _when_done(self, done: Future[Any], here: Future[T]) -> None:
+    def _send(self, here: Future[T], losses: int, *task: object) -> None:
+        def again() -> None:
+            self._send(here, losses - 1, *task)
+
+        there = self._futures.submit(_task, self._wanted, *task)
+        there.add_done_callback(lambda done: self._when_done(done, here, again if losses else None))
+
+    def _when_done(self, done: Future[Any], here: Future[T], again: Callable[[], None] | None) -> None:
         if self._carrier is None:
-            self._hand_on(done, here)
+            self._hand_on(done, here, again)
             return
         # Once the pool is closed, no one waits for it.
         with suppress(RuntimeError):
-            self._landing.submit(self._hand_on, done, here)
+            self._landing.submit(self._hand_on, done, here, again)
 
-    def _hand_on(self, done: Future[Any], here: Future[T]) -> None:
+    def _hand_on(self, done: Future[Any], here: Future[T], again: Callable[[], None] | None) -> None:
         try:
+            if again is not None and _is_lost_with_its_worker(done.exception()):
+                again()
+                return
             result = done.result()
             if isinstance(result, Brought) and self._carrier is not None:
                 self._carrier.land(result)
@@ -160,6 +172,14 @@ class ClusterPool(Executor):
                 if why:
                     raise _refused(worker, why.removesuffix("."))
         return sum(threads.values())
+
+
+def _is_lost_with_its_worker(error: BaseException | None) -> bool:
+    """Whether the worker that held a result ended just as Dask took it, which then takes the result for an error."""
+    if not isinstance(error, TypeError | ValueError | AttributeError):
+        return False
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    return bool(frames) and frames[-1].f_globals.get("__name__") == "distributed.cfexecutor"
 
 
 def _task(

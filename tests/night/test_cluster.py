@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from certificates import self_signed
 from dask_machines import Machines, await_true, client_of, while_one_works
+from distributed import cfexecutor
 from night_machine import assert_same, contents
 from two_markets import NOW, publish_night, settings_of_two_markets
 
@@ -197,6 +198,41 @@ def test_over_tls_only_those_with_a_certificate_get_in(tmp_path):
                 open_pool(others, tmp_path, lambda: None)
     finally:
         machines.end()
+
+
+class Lost:
+    """A future of Dask whose result was taken just before the worker that held it ended."""
+
+    status = "lost"
+
+    def __init__(self, future):
+        self._result = future._result
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("task", [len, list, tuple], ids=lambda task: task.__name__)
+def test_a_result_that_is_lost_with_its_worker_is_computed_again(tmp_path, machines, monkeypatch, task):
+    cascade, taken = cfexecutor._cascade_future, []
+
+    def losing(future, cf_future):
+        taken.append(future)
+        return cascade(Lost(future) if len(taken) == 1 else future, cf_future)
+
+    monkeypatch.setattr(cfexecutor, "_cascade_future", losing)
+    (tmp_path / "lake").mkdir()
+    with open_pool(Cluster(machines.address), tmp_path / "lake", lambda: None) as pool:
+        assert pool.submit(task, "abc").result(60) == task("abc")
+    assert len(taken) == 2
+
+
+@pytest.mark.cluster
+def test_an_error_of_a_task_is_not_taken_for_a_lost_result(tmp_path, machines):
+    (tmp_path / "lake").mkdir()
+    with (
+        open_pool(Cluster(machines.address), tmp_path / "lake", lambda: None) as pool,
+        pytest.raises(ValueError, match="invalid literal"),
+    ):
+        pool.submit(int, "abc").result(60)
 
 
 def test_a_worker_that_does_not_see_the_lake_does_no_task(tmp_path):
