@@ -149,7 +149,20 @@ leaned AS (
                 pair.currency_basis <> 'same'
                 AND coalesce(from_level <= (pair.disparity_pct + pair.tolerance_pct) / 100, FALSE) -- noqa: RF02
             )
-        ) AS is_leaning
+        ) AS is_leaning,
+        NOT pair.is_best
+        AND pair.is_apart
+        AND pair.is_beyond
+        AND coalesce(from_level <= pair.agreed_pct / 100, FALSE) AS is_alike, -- noqa: RF02
+        mart.observation(
+            'witness',
+            pair.source,
+            pair.property_id,
+            pair.offer_key,
+            pair.seen_sweep_id,
+            pair.seen_search_id,
+            pair.seen_offer_no
+        ) AS as_witness
     FROM pair
     LEFT JOIN leaning
         ON
@@ -180,13 +193,7 @@ voted AS (
             )
         ) AS markets_agreed,
         -- Where one market shares the reference market's currency, converted prices decide between the two.
-        count(DISTINCT leaned.market) FILTER (
-            WHERE
-            NOT leaned.is_best
-            AND leaned.is_apart
-            AND leaned.is_beyond
-            AND leaned.from_level <= leaned.agreed_pct / 100
-        ) AS markets_alike,
+        count(DISTINCT leaned.market) FILTER (WHERE leaned.is_alike) AS markets_alike,
         -- One that is closer to the level of those that deviate agrees with neither.
         count(DISTINCT leaned.market) FILTER (
             WHERE
@@ -196,36 +203,11 @@ voted AS (
         ) AS markets_standing,
         arg_min(leaned.offer_key, leaned.market) FILTER (WHERE leaned.is_best AND NOT leaned.is_apart)
             AS witness_key,
-        list(
-            mart.observation(
-                'witness',
-                leaned.source,
-                leaned.property_id,
-                leaned.offer_key,
-                leaned.seen_sweep_id,
-                leaned.seen_search_id,
-                leaned.seen_offer_no
-            )
-            ORDER BY leaned.market, leaned.currency
-        ) FILTER (WHERE leaned.is_leaning AND NOT leaned.is_apart) AS leaning_witnesses,
-        list(
-            mart.observation(
-                'witness',
-                leaned.source,
-                leaned.property_id,
-                leaned.offer_key,
-                leaned.seen_sweep_id,
-                leaned.seen_search_id,
-                leaned.seen_offer_no
-            )
-            ORDER BY leaned.market, leaned.currency
-        ) FILTER (
-            WHERE
-            NOT leaned.is_best
-            AND leaned.is_apart
-            AND leaned.is_beyond
-            AND leaned.from_level <= leaned.agreed_pct / 100
-        ) AS alike_witnesses
+        list(leaned.as_witness ORDER BY leaned.market, leaned.currency) FILTER (
+            WHERE leaned.is_leaning AND NOT leaned.is_apart
+        ) AS leaning_witnesses,
+        list(leaned.as_witness ORDER BY leaned.market, leaned.currency) FILTER (WHERE leaned.is_alike)
+            AS alike_witnesses
     FROM leaned
     GROUP BY leaned.source, leaned.property_id, leaned.reference_offer_key, leaned.reference_sweep_id
 ),

@@ -164,6 +164,15 @@ def test_an_audit_by_three_workers_on_other_machines_finds_what_one_machine_find
         assert fetched == {"tables"}
 
 
+def asking(sandbox: SandboxProcess) -> dict[str, str]:
+    """Return the settings of a machine that asks a sandbox with these credentials."""
+    return {
+        "NIGHTAUDIT_BASE_URL": sandbox.base_url,
+        "NIGHTAUDIT_CLIENT_ID": "shop",
+        "NIGHTAUDIT_CLIENT_SECRET": "s",
+    }
+
+
 def served(sandbox: SandboxProcess) -> int:
     return sum(sum(outcomes.values()) for outcomes in sandbox.control("served")["requests"].values())
 
@@ -171,13 +180,8 @@ def served(sandbox: SandboxProcess) -> int:
 def test_another_machine_resumes_a_sweep_without_repeating_committed_requests(tmp_path, server, store):
     with SandboxProcess(properties=60, client_id="shop", client_secret="s") as sandbox:
         ids = sandbox.control("properties")["property_ids"][:20]
-        usual = {
-            "NIGHTAUDIT_BASE_URL": sandbox.base_url,
-            "NIGHTAUDIT_CLIENT_ID": "shop",
-            "NIGHTAUDIT_CLIENT_SECRET": "s",
-            # The other machine looks within this time, however slowly its command starts.
-            "NIGHTAUDIT_LAKE_CLAIM_SECONDS": "30",
-        }
+        # The other machine looks within this time, however slowly its command starts.
+        usual = asking(sandbox) | {"NIGHTAUDIT_LAKE_CLAIM_SECONDS": "30"}
         dead, other = Machine(tmp_path / "dead", server, **usual), Machine(tmp_path / "other", server, **usual)
         for machine in (dead, other):
             (machine.folder / "sweep.toml").write_text(SPEC.format(properties=f"ids = {ids}", days=30))
@@ -212,13 +216,7 @@ def test_machines_that_share_a_lake_share_the_calls_of_the_day(tmp_path, server)
     cap = 150
     with SandboxProcess(properties=60, client_id="shop", client_secret="s") as sandbox:
         ids = sandbox.control("properties")["property_ids"][:20]
-        usual = {
-            "NIGHTAUDIT_BASE_URL": sandbox.base_url,
-            "NIGHTAUDIT_CLIENT_ID": "shop",
-            "NIGHTAUDIT_CLIENT_SECRET": "s",
-            "NIGHTAUDIT_REQUESTS_PER_SECOND": "500",
-            "NIGHTAUDIT_DAILY_CALLS": str(cap),
-        }
+        usual = asking(sandbox) | {"NIGHTAUDIT_REQUESTS_PER_SECOND": "500", "NIGHTAUDIT_DAILY_CALLS": str(cap)}
         one, other = Machine(tmp_path / "one", server, **usual), Machine(tmp_path / "other", server, **usual)
         for machine, command in ((one, "sweep"), (other, "resume")):
             (machine.folder / "sweep.toml").write_text(SPEC.format(properties=f"ids = {ids}", days=30))

@@ -34,6 +34,13 @@ def home(tmp_path_factory):
     return home
 
 
+@pytest.fixture
+def copied(home, tmp_path):
+    """A copy of that lake, to be published again."""
+    shutil.copytree(home / "lake", tmp_path / "lake")
+    return Lake(str(tmp_path / "lake"))
+
+
 def contents(lake):
     """Every row of every relation, but for where the files of the state lie."""
     with open_published(lake.published_file) as session:
@@ -77,14 +84,12 @@ def test_a_night_that_is_published_again_gives_the_same_bytes(home, tmp_path):
     assert all(files == made[0] for files in made[1:])
 
 
-def test_a_range_needs_no_other_property_s_state_and_no_offers_of_earlier_nights(home, tmp_path, monkeypatch):
-    shutil.copytree(home / "lake", tmp_path / "lake")
-    lake = Lake(str(tmp_path / "lake"))
-    expected = contents(lake)
-    machine = AnotherMachine(lake, files_read)
+def test_a_range_needs_no_other_property_s_state_and_no_offers_of_earlier_nights(copied, monkeypatch):
+    expected = contents(copied)
+    machine = AnotherMachine(copied, files_read)
     monkeypatch.setattr(range_pool, "open_pool", lambda *_: machine)
-    republish_all(lake, lambda: None, most_offers=2500)
-    assert contents(lake) == expected
+    republish_all(copied, lambda: None, most_offers=2500)
+    assert contents(copied) == expected
     assert len(machine.tasks) > 9
     for (jobs, *_), given in machine.tasks:
         elsewhere = {
@@ -93,14 +98,12 @@ def test_a_range_needs_no_other_property_s_state_and_no_offers_of_earlier_nights
             if not any(job.within.meets(file.first_property_id, file.last_property_id) for job in jobs)
         }
         assert not given & elsewhere
-        of_offers = {path.split("/")[2] for path in given if path.startswith(f"{lake.tables_folder}/{OFFER.name}/2")}
+        of_offers = {path.split("/")[2] for path in given if path.startswith(f"{copied.tables_folder}/{OFFER.name}/2")}
         assert of_offers == {jobs[0].sweep_id}
 
 
-def test_ranges_that_do_not_fit_into_memory_together_are_computed_one_by_one(home, tmp_path, monkeypatch):
-    shutil.copytree(home / "lake", tmp_path / "lake")
-    lake = Lake(str(tmp_path / "lake"))
-    expected = contents(lake)
+def test_ranges_that_do_not_fit_into_memory_together_are_computed_one_by_one(copied, monkeypatch):
+    expected = contents(copied)
     joined = []
 
     def find(session, job):
@@ -111,16 +114,14 @@ def test_ranges_that_do_not_fit_into_memory_together_are_computed_one_by_one(hom
 
     monkeypatch.setattr(night_build, "find_in_range", find)
     monkeypatch.setattr(range_pool.os, "cpu_count", lambda: 1)
-    monkeypatch.setattr(range_pool, "open_pool", lambda *_: AnotherMachine(lake, files_read))
-    republish_all(lake, lambda: None, most_offers=2500)
+    monkeypatch.setattr(range_pool, "open_pool", lambda *_: AnotherMachine(copied, files_read))
+    republish_all(copied, lambda: None, most_offers=2500)
     assert any(len(parts) > 1 for parts in joined)
-    assert contents(lake) == expected
+    assert contents(copied) == expected
 
 
-def test_a_night_in_one_range_gets_more_memory_only_if_it_needs_it(home, tmp_path, monkeypatch):
-    shutil.copytree(home / "lake", tmp_path / "lake")
-    lake = Lake(str(tmp_path / "lake"))
-    expected = contents(lake)
+def test_a_night_in_one_range_gets_more_memory_only_if_it_needs_it(copied, monkeypatch):
+    expected = contents(copied)
     limits = []
 
     def find(session, job):
@@ -130,9 +131,9 @@ def test_a_night_in_one_range_gets_more_memory_only_if_it_needs_it(home, tmp_pat
         return find_in_range(session, job)
 
     monkeypatch.setattr(night_build, "find_in_range", find)
-    republish_all(lake, lambda: None)
+    republish_all(copied, lambda: None)
     assert limits == ["476.8 MiB", "1.3 GiB", "476.8 MiB", "476.8 MiB"]
-    assert contents(lake) == expected
+    assert contents(copied) == expected
 
 
 def test_no_two_rows_of_a_state_file_tie(home):
@@ -170,18 +171,16 @@ def test_a_part_without_a_property_leaves_the_same_cells_in_doubt_whatever_the_r
     assert contents(lake) == expected
 
 
-def test_a_state_file_that_is_missing_is_noticed_and_the_file_is_built_from_the_tables(home, tmp_path, caplog):
-    shutil.copytree(home / "lake", tmp_path / "lake")
-    lake = Lake(str(tmp_path / "lake"))
-    republish_all(lake, lambda: None)
-    expected = contents(lake)
-    next((tmp_path / "lake" / "state").glob("*/*/offer_closed-*.parquet")).write_bytes(b"PAR1")
-    for folder in sorted((tmp_path / "lake" / "state").iterdir()):
+def test_a_state_file_that_is_missing_is_noticed_and_the_file_is_built_from_the_tables(copied, caplog):
+    republish_all(copied, lambda: None)
+    expected = contents(copied)
+    next((copied.root / "state").glob("*/*/offer_closed-*.parquet")).write_bytes(b"PAR1")
+    for folder in sorted((copied.root / "state").iterdir()):
         for file in folder.rglob("offer_open-*.parquet"):
             file.unlink()
-    publish(lake, lake.sweep_ids()[-1], NOW + timedelta(days=9))
+    publish(copied, copied.sweep_ids()[-1], NOW + timedelta(days=9))
     assert "missing or damaged" in caplog.text
-    assert contents(lake) == expected
+    assert contents(copied) == expected
 
 
 def test_a_property_is_never_cut_and_every_id_lies_in_one_range():
