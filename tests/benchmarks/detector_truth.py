@@ -42,7 +42,7 @@ COLUMNS = {
     "Nine at once": ((ALL_AT_ONCE,), (0.95, 0.9)),
 }
 # Enough for 30 cells of each rule in each column.
-OF_A_KIND = {CLEAN: 12, ALL_AT_ONCE: 12}
+OF_A_KIND = {CLEAN: 14, ALL_AT_ONCE: 14}
 OF_ANOTHER_KIND = 2
 WORKERS = 2
 
