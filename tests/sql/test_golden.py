@@ -14,8 +14,8 @@ from pipeline.lake.relations import declared, relation, relations, sql_folder
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("*/*/*.yaml"))
-# Cases of relations that readers query, in sessions of any time zone.
-READ = [path for path in CASES if path.parts[-3] in ("mart", "report", "page")]
+# Relations that readers query, in sessions of any time zone.
+READ = ("mart", "report", "page")
 NIGHT = re.compile(r"night (-?\d+)")
 # Relations whose tables have one row each.
 ONE_ROW_IN = {"mart/reference_market": "the settings, and what an earlier night has chosen"}
@@ -36,26 +36,24 @@ def understood(value):
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: str(path.relative_to(HERE).with_suffix("")))
 def test_the_rows_are_those_expected(golden, path):
-    if difference := differs(golden, path, relation(*path.parts[-3:-1])):
-        pytest.fail(difference, pytrace=False)
-
-
-@pytest.mark.parametrize("path", READ, ids=lambda path: str(path.relative_to(HERE).with_suffix("")))
-def test_the_rows_are_the_same_in_every_time_zone(golden, path):
-    golden.session.execute("SET TimeZone = 'America/New_York'")
-    try:
-        difference = differs(golden, path, relation(*path.parts[-3:-1]))
-    finally:
-        golden.session.execute("SET TimeZone = 'UTC'")
-    if difference:
-        pytest.fail(difference, pytrace=False)
-
-
-def differs(golden, path, made):
-    """The rows that a case expects and a relation does not give, and the other way round; '' where there are none."""
     for table, rows in (yaml.load(path.read_text(), yaml.CSafeLoader)["given"] or {}).items():
         golden.give(table, [{key: understood(value) for key, value in row.items()} for row in rows])
     expected = yaml.load(path.read_text(), Exactly)["expected"]  # noqa: S506 - a SafeLoader
+    made = relation(*path.parts[-3:-1])
+    if difference := differs(golden, expected, made):
+        pytest.fail(difference, pytrace=False)
+    if path.parts[-3] in READ:
+        golden.session.execute("SET TimeZone = 'America/New_York'")
+        try:
+            difference = differs(golden, expected, made)
+        finally:
+            golden.session.execute("SET TimeZone = 'UTC'")
+        if difference:
+            pytest.fail(f"In New York's time zone: {difference}", pytrace=False)
+
+
+def differs(golden, expected, made):
+    """The rows that a case expects and a relation does not give, and the other way round; '' where there are none."""
     columns = wanted_columns(expected)
     missing = [{key: tame(understood(row[key])) for key in columns} for row in expected]
     unexpected = []
