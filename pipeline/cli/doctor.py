@@ -172,7 +172,8 @@ def _files(settings: Settings) -> str:
     refuse_damages(lake, found)
     if is_behind(lake) and not has_moved(lake.published_file):
         raise NightauditError(
-            "The published file does not show all that was loaded, quoted, confirmed or noted: a command was stopped.",
+            "The published file does not show all that was loaded, quoted, confirmed or noted: a command was stopped, "
+            "or another version wrote the file.",
             kept="Everything is recorded in the lake.",
             hint="Show it: nightaudit publish",
         )

@@ -5,6 +5,7 @@ from dataclasses import astuple
 from datetime import UTC, datetime
 from functools import cache
 from itertools import chain
+from pathlib import Path
 
 import duckdb
 import xxhash
@@ -180,6 +181,14 @@ def write_relations(session: duckdb.DuckDBPyConnection) -> None:
 
 def _create_relation(session: duckdb.DuckDBPyConnection, made: Relation) -> None:
     session.execute(f"CREATE OR REPLACE {_kind(made)} {made.full_name} AS {made.sql}")
+
+
+def is_of_this_version(file: Path) -> bool:
+    """Whether the relations of a published file were written with this version's SQL."""
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+        written_with = session.execute("SELECT relations FROM published.ref.written_with").fetchall()
+    return written_with == [(_fingerprint(),)]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Bring the published file up to date with inputs and quotes that were loaded between two nights."""
+"""Bring the published file up to date between two nights: with inputs, quotes and notes, and after an upgrade."""
 
 import logging
 import shutil
@@ -13,7 +13,7 @@ from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quoted
 from pipeline.lake.delta import committed_files
 from pipeline.lake.published_paths import places_read_by
-from pipeline.publish.catalogue import describe, write_views
+from pipeline.publish.catalogue import describe, is_of_this_version, write_views
 from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.state import write_macros
 from pipeline.publish.state_files import files_of, write_state_views
@@ -23,10 +23,15 @@ logger = logging.getLogger(__name__)
 
 
 def is_behind(lake: Lake) -> bool:
-    """Whether the published file lacks what users have loaded or requested: its update was stopped, or failed."""
+    """Whether another version wrote the published file, or it lacks what users have loaded or requested.
+
+    In the second case its update was stopped, or failed.
+    """
     if not lake.published_file.exists():
         return False
     try:
+        if not is_of_this_version(lake.published_file):
+            return True
         shown = places_read_by(lake.published_file)
     except (OSError, duckdb.Error):
         return True
@@ -34,7 +39,10 @@ def is_behind(lake: Lake) -> bool:
 
 
 def catch_up(lake: Lake) -> bool:
-    """Refresh the published file if an earlier command was stopped before it did. False: it is unchanged."""
+    """Refresh the published file if an earlier command was stopped before it did, or after an upgrade.
+
+    False: it is unchanged.
+    """
     return is_behind(lake) and refresh(lake)
 
 

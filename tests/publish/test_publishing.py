@@ -20,9 +20,10 @@ from pipeline.domain.tables import QUALITY, STATE_TABLES
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import commit_rows
+from pipeline.lake.relations import views
 from pipeline.publish.ledger import published_sweeps
 from pipeline.publish.publish import publish
-from pipeline.publish.refresh import refresh
+from pipeline.publish.refresh import is_behind, refresh
 
 publishing = importlib.import_module("pipeline.publish.publish")
 
@@ -364,3 +365,17 @@ except LakeFull as error:
     assert {path.name for path in published.file.parent.iterdir()} == {"nightaudit.duckdb", "ledger"}
     assert publish(lake, sweep, started_at(2)).is_new
     assert issubclass(LakeFull, LakeError)
+
+
+def test_after_an_upgrade_a_published_night_is_shown_by_the_new_relations(lake, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr("pipeline.publish.catalogue._fingerprint", lambda: "of an earlier version")
+        earlier.setattr(
+            "pipeline.publish.catalogue.views", lambda: [each for each in views() if each.name != "freshness"]
+        )
+        publish(lake, night(lake, 0), started_at(0))
+    assert is_behind(lake)
+    assert publish(lake, sweep_id(0), started_at(0)).is_built
+    assert query_published(lake.published_file, "SELECT count(*) FROM report.freshness").fetchall() == [(1,)]
+    assert not is_behind(lake)
+    assert not publish(lake, sweep_id(0), started_at(0)).is_built
