@@ -2,8 +2,8 @@
 -- An estimate, as most cells have not ended yet. A cell counts from the sweep that found it on sale (it enters late)
 -- to the sweep that found it ended, or to the last that found it on sale (it is censored there). Only its first time on
 -- sale counts; re-openings are separate. With few cells at risk far ahead, the estimate is poor: see at_risk.
--- A cell requested in several currencies is one cell. Of several sweeps of a day, the cells that the first
--- finds on sale are at risk in those that follow on that day.
+-- A cell requested in several currencies, at once or one after another, is one cell. Of several sweeps of a day, the
+-- cells that the first finds on sale are at risk in those that follow on that day.
 -- ending: `sold_out`: answered with 1023, 1025 or no code, and the rest is censored; `off_sale`: any without an offer.
 -- lead_days: Days from the snapshot to check-in, descending as the stay comes nearer.
 -- at_risk: Number of cells on sale in the previous answer and answered again at this lead time or nearer.
@@ -21,35 +21,94 @@ WITH last_of_day AS (
     GROUP BY sweep.snapshot_date
 ),
 
+-- In each currency, the times that the cell was on sale. Of a market that is requested in several currencies, at once
+-- or one after another, they are the same times, or continue each other.
+on_sale AS (
+    SELECT
+        history.* EXCLUDE (spells), -- noqa: RF02,RF03
+        coalesce(history.next_status IN ('absent', 'no_offer'), FALSE) AS is_off_sale_next
+    FROM mart.cell_history AS history
+    WHERE history.known_status = 'offered'
+),
+
+-- A cell begins to be on sale if the latest answer with an offer, in any currency, was followed by one without.
+began AS (
+    SELECT
+        on_sale.*,
+        coalesce(
+            arg_max(
+                CASE WHEN on_sale.is_off_sale_next THEN on_sale.known_to ELSE TIMESTAMPTZ 'infinity' END,
+                { 'seen_at': on_sale.known_seen_at, 'is_off_sale_next': on_sale.is_off_sale_next }
+            )
+                OVER (
+                    PARTITION BY
+                        on_sale.operation,
+                        on_sale.property_id,
+                        on_sale.market,
+                        on_sale.product_type,
+                        on_sale.check_in,
+                        on_sale.nights,
+                        on_sale.party
+                    ORDER BY on_sale.known_from, on_sale.cell_key
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                )
+            <= on_sale.known_from,
+            FALSE
+        ) AS is_beginning
+    FROM on_sale
+),
+
+numbered AS (
+    SELECT
+        began.*,
+        1 + count(*) FILTER (WHERE began.is_beginning) OVER (
+            PARTITION BY
+                began.operation,
+                began.property_id,
+                began.market,
+                began.product_type,
+                began.check_in,
+                began.nights,
+                began.party
+            ORDER BY began.known_from, began.cell_key
+            ROWS UNBOUNDED PRECEDING
+        ) AS spells
+    FROM began
+),
+
 spell AS (
     SELECT
         history.operation,
         history.market,
         history.product_type,
-        history.lead_days_from,
-        history.lead_days_seen,
-        history.lead_days_to,
-        history.next_status = 'absent' AS is_absent_next,
-        history.next_status = 'no_offer'
-        AND coalesce(history.next_code, 1023) IN (1023, 1025) AS is_sold_out_next,
-        history.next_status IN ('absent', 'no_offer') AS is_off_sale_next,
         history.spells,
-        coalesce(history.known_from < last_of_day.started_at, FALSE) AS is_asked_again_that_day
-    FROM mart.cell_history AS history
+        max(history.lead_days_from) AS lead_days_from,
+        arg_max(
+            {
+                'lead_days_seen': history.lead_days_seen,
+                'lead_days_to': history.lead_days_to,
+                'status': history.next_status,
+                'code': history.next_code
+            },
+            { 'seen_at': history.known_seen_at, 'is_off_sale_next': history.is_off_sale_next }
+        ) AS latest,
+        latest['lead_days_seen'] AS lead_days_seen, -- noqa: RF02
+        latest['lead_days_to'] AS lead_days_to, -- noqa: RF02
+        latest['status'] = 'no_offer' -- noqa: RF02
+        AND coalesce(latest['code'], 1023) IN (1023, 1025) AS is_sold_out_next, -- noqa: RF02
+        latest['status'] IN ('absent', 'no_offer') AS is_off_sale_next, -- noqa: RF02
+        bool_or(coalesce(history.known_from < last_of_day.started_at, FALSE)) AS is_asked_again_that_day
+    FROM numbered AS history
     LEFT JOIN last_of_day ON last_of_day.snapshot_date = mart.utc(history.known_from)::DATE
-    WHERE history.known_status = 'offered'
-    -- The same cell in another currency is on sale just as long.
-    QUALIFY
-        history.cell_key = min(history.cell_key) OVER (
-            PARTITION BY
-                history.operation,
-                history.property_id,
-                history.market,
-                history.product_type,
-                history.check_in,
-                history.nights,
-                history.party
-        )
+    GROUP BY
+        history.operation,
+        history.property_id,
+        history.market,
+        history.product_type,
+        history.check_in,
+        history.nights,
+        history.party,
+        history.spells
 ),
 
 -- One row per way to count: which answers are the end that is looked for.

@@ -77,7 +77,10 @@ of_flag AS (
         evidence.last_flagged_at,
         evidence.compared_sweep_id,
         evidence.compared,
-        pair.*
+        pair.*,
+        -- 1: the price of the flag's market is on the same side of the other one as found; -1: on the other side.
+        CASE evidence.market WHEN pair.market THEN pair.side WHEN pair.reference_market THEN -pair.side END
+        * sign(evidence.size_pct) AS side_found
     FROM evidence
     INNER JOIN pair
         ON
@@ -110,10 +113,7 @@ apart_still AS (
     WHERE
         of_flag.currency_basis = 'same'
         AND NOT of_flag.is_met
-        AND CASE
-            WHEN of_flag.flag_market = of_flag.market THEN of_flag.side = sign(of_flag.size_pct)
-            WHEN of_flag.flag_market = of_flag.reference_market THEN of_flag.side = -sign(of_flag.size_pct)
-        END
+        AND of_flag.side_found = 1
     GROUP BY of_flag.flag_id
 ),
 
@@ -247,8 +247,9 @@ state_of_item AS (
             AND cell.product_type = evidence.product_type
 ),
 
--- Prices that were apart and meet are corrected, whatever became of other markets: these only showed which deviated.
--- But if the price that the finding is about has not changed, the other one moved to it: then all must be on sale.
+-- Prices that were apart and meet, or have crossed, are corrected, whatever became of other markets: these only showed
+-- which deviated. But if the price that the finding is about has not changed, the other one moved: then all must be on
+-- sale.
 met AS (
     SELECT of_flag.flag_id
     FROM of_flag
@@ -267,7 +268,7 @@ met AS (
     WHERE of_flag.flag_market IN (of_flag.market, of_flag.reference_market)
     GROUP BY of_flag.flag_id
     HAVING
-        bool_and(of_flag.is_met)
+        bool_and(of_flag.is_met OR (of_flag.currency_basis = 'same' AND of_flag.side_found = -1))
         AND bool_or(own.valid_from > of_flag.last_flagged_at OR all_seen.flag_id IS NOT NULL)
 ),
 

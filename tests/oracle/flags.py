@@ -203,7 +203,7 @@ def _ended(
         offers = [history.open.get(offer) for offer in flag["evidence"]]
         is_all_seen = all(row and _is_answered(row, at) and not _is_gone(history, row) for row in offers)
         is_shown = is_all_seen or history.open[flag["offer"]]["valid_from"] > flag["last_flagged_at"]
-        if its and all(map(_meet, its)) and is_shown:
+        if its and all(_meet(pair) or _has_crossed(flag, pair) for pair in its) and is_shown:
             return {"resolved_at": at, "ended_by": "value"}
         if any(_is_apart_still(flag, pair) for pair in its) and not _is_another_said(flag, tonight):
             return None
@@ -226,8 +226,17 @@ def _ended(
 
 def _is_apart_still(flag: Row, pair: Row) -> bool:
     """Whether two prices in one currency still differ, in the direction of the finding about one of them."""
-    is_dearer = (pair["gap"] > 0) is (flag["market"] == pair["market"])
-    return pair["currency_basis"] == "same" and not _meet(pair) and is_dearer is (flag["size_pct"] > 0)
+    return pair["currency_basis"] == "same" and not _meet(pair) and _is_dearer(flag, pair) is (flag["size_pct"] > 0)
+
+
+def _has_crossed(flag: Row, pair: Row) -> bool:
+    """Whether two prices in one currency differ in the other direction."""
+    return pair["currency_basis"] == "same" and bool(pair["gap"]) and _is_dearer(flag, pair) is (flag["size_pct"] < 0)
+
+
+def _is_dearer(flag: Row, pair: Row) -> bool:
+    """Whether the price that a finding is about is above the other one."""
+    return (pair["gap"] > 0) is (flag["market"] == pair["market"])
 
 
 def _is_another_said(flag: Row, tonight: dict[Key, Row]) -> bool:
