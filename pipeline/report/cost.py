@@ -12,8 +12,8 @@ COST: Final = Column("cost", "Cost", digits=0)
 SINCE: Final = Column("since", "Since")
 # For the notes of tables with a cost.
 NOTE: Final = (
-    "Cost adds up the price differences of the findings, each offer once, in euro at the day's reference rates "
-    "(`nightaudit load rates`). What is not about an amount, such as a property gone quiet, comes last."
+    "Cost adds up one price difference for each property, market and stay, the median of its offers, in euro at the "
+    "day's reference rates (`nightaudit load rates`). What is not about an amount, such as a property gone quiet, comes last."
 )
 
 

@@ -17,14 +17,14 @@
 -- part_of_case_id: Case of wider scope that counts its flags; NULL: none.
 -- severity: Highest severity of its open flags; of a closed case, of all its flags.
 -- flags: Number of open flags; 0: the case is closed.
--- offers: Number of offers (or other subjects) with its open flags; 0: the case is closed.
+-- offers: Number of offers (or other subjects) with its open flags, once for all currencies; 0: it is closed.
 -- stays: Number of stays with such flags; 0: not about a stay, such as a property gone quiet.
 -- properties: Number of properties with such flags.
 -- lowest_pct: Smallest size of its open flags, in percent; of a closed case, of all its flags.
 -- median_pct: Median size of its open flags, in percent; of a closed case, of all its flags.
 -- highest_pct: Largest size of its open flags, in percent; of a closed case, of all its flags.
 -- exposure_weight: Sum of the weights of its properties with open flags; a property without a weight counts 1.
--- amounts: Sum of the absolute amounts of its open flags (closed: of all its flags), each offer once, by currency.
+-- amounts: Sum over stays of the median absolute amount of its open flags (closed: of all its flags), by currency.
 -- first_seen_at: Start of the first sweep that raised one of its flags.
 -- last_seen_at: Start of the last sweep that observed its evidence.
 -- closed_at: When its last flag ended, or too few of its properties showed the rule; NULL: open.
@@ -40,14 +40,25 @@
 -- owner: Person who handles it; NULL: none.
 -- note: Latest note; NULL: none.
 -- markets: Markets of its open flags; of a closed case, of all its flags.
--- exposure_eur: Its amounts in euro at the day's reference rates, each offer in one currency; NULL: a rate is unknown.
+-- exposure_eur: Its amounts in euro at the day's reference rates, each stay in one currency; NULL: a rate is unknown.
 -- urgency: Place of the case, 1 is the most urgent: by status, exposure_eur, severity, exposure_weight and flags.
 -- opened_at: Start of the sweep that opened it the last time; first_seen_at: the first time.
 WITH flagged AS (
     SELECT
         -- Without sentence and evidence: several hundred thousand of them do not fit into memory.
         flag.* EXCLUDE (evidence, finding), -- noqa: RF02
-        coalesce(flag.evidence[1].offer_key, flag.subject_key) AS offer,
+        -- A disparity of the reference market's price has that price last in its evidence.
+        coalesce(
+            CASE
+                WHEN
+                    flag.rule = 'market_disparity'
+                    AND mart.subject_key(flag.rule, concat_ws('|', flag.source, flag.evidence[-1].offer_key))
+                    = flag.subject_key
+                    THEN flag.evidence[-1].offer_key
+            END,
+            flag.evidence[1].offer_key,
+            flag.subject_key
+        ) AS offer,
         flag.resolved_at IS NULL AS is_open,
         CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.from_currency END AS base_currency,
         CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.to_currency END AS pair_currency,
@@ -186,8 +197,8 @@ scoped AS (
 ),
 
 -- Flags of a case succeed each other: as stays begin, some end and others are raised. A case opened after the last
--- night without any. If only a price was off sale for silent_nights, and is back in the same direction, the case stays
--- acknowledged.
+-- night without any. If only a price was off sale for silent_nights, and is back as far off in the same direction, the
+-- case stays acknowledged.
 run AS (
     SELECT
         scoped.*,
@@ -198,29 +209,56 @@ run AS (
             ORDER BY scoped.first_flagged_at, scoped.flag_id
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS earlier_until,
-        coalesce(
-            lag(
-                CASE
-                    WHEN scoped.ended_by IN ('gone', 'not_compared')
-                        THEN scoped.resolved_at + to_hours(24 * analysis.silent_nights + 12)
-                END
+        lag(
+            {
+                'ended_by': scoped.ended_by,
+                'until': scoped.resolved_at + to_hours(24 * analysis.silent_nights + 12),
+                'largest_pct': abs(scoped.size_pct) + analysis.disparity_pct + analysis.tolerance_pct
+            }
+        )
+            OVER (
+                PARTITION BY case_id, scoped.flag_id, sign(scoped.size_pct)
+                ORDER BY scoped.first_flagged_at
             )
-                OVER (
-                    PARTITION BY case_id, scoped.flag_id, sign(scoped.size_pct)
-                    ORDER BY scoped.first_flagged_at
-                )
-            >= scoped.first_flagged_at,
+            AS former,
+        coalesce(
+            former['ended_by'] IN ('gone', 'not_compared') -- noqa: RF02
+            AND former['until'] >= scoped.first_flagged_at -- noqa: RF02
+            AND former['largest_pct'] >= abs(scoped.size_pct), -- noqa: RF02
             FALSE
         ) AS is_back
     FROM scoped
     CROSS JOIN ref.analysis AS analysis
 ),
 
+-- Prices that came back as they should be, and deviated again later.
+deviated_again AS (
+    SELECT DISTINCT
+        run.flag_id,
+        run.first_flagged_at
+    FROM run
+    INNER JOIN mart.offer_history AS history
+        ON
+            history.source = run.source
+            AND history.property_id = run.property_id
+            AND history.offer_key = run.offer
+            AND history.valid_from = run.first_flagged_at
+    WHERE
+        run.is_back
+        AND run.former['ended_by'] = 'gone' -- noqa: RF02
+        AND history.change = 'value'
+),
+
 told AS (
     SELECT
         run.*,
-        bool_or(run.is_back) OVER (PARTITION BY run.case_id, run.first_flagged_at) AS is_known
+        bool_or(run.is_back AND again.flag_id IS NULL) OVER (PARTITION BY run.case_id, run.first_flagged_at)
+            AS is_known
     FROM run
+    LEFT JOIN deviated_again AS again
+        ON
+            again.flag_id = run.flag_id
+            AND again.first_flagged_at = run.first_flagged_at
 ),
 
 grouped AS (
@@ -234,7 +272,6 @@ grouped AS (
         scoped.pair_currency AS currency,
         any_value(scoped.wider) FILTER (WHERE scoped.is_open) AS wider,
         count(*) FILTER (WHERE scoped.is_open) AS flags,
-        count(DISTINCT scoped.offer) FILTER (WHERE scoped.is_open) AS offers,
         count(DISTINCT row(scoped.check_in, scoped.nights, scoped.party)) FILTER (
             WHERE scoped.is_open AND scoped.check_in IS NOT NULL
         ) AS stays,
@@ -289,6 +326,40 @@ grouped AS (
         scoped.case_market,
         scoped.base_currency,
         scoped.pair_currency
+),
+
+-- A market that is requested in two currencies has each offer twice.
+counted AS (
+    SELECT
+        of_stay.case_id,
+        sum(of_stay.offers)::BIGINT AS offers
+    FROM (
+        SELECT
+            of_currency.case_id,
+            max(of_currency.offers) AS offers
+        FROM (
+            SELECT
+                run.case_id,
+                run.property_id,
+                run.market,
+                run.check_in,
+                run.nights,
+                run.party,
+                count(DISTINCT run.offer) AS offers
+            FROM run
+            WHERE run.is_open
+            GROUP BY
+                run.case_id, run.property_id, run.market, run.currency, run.check_in, run.nights, run.party
+        ) AS of_currency
+        GROUP BY
+            of_currency.case_id,
+            of_currency.property_id,
+            of_currency.market,
+            of_currency.check_in,
+            of_currency.nights,
+            of_currency.party
+    ) AS of_stay
+    GROUP BY of_stay.case_id
 ),
 
 -- For an open case its open flags; for a closed one all that it had.
@@ -493,27 +564,55 @@ rate AS (
 
 amount_of_market AS (
     SELECT
-        offer.case_id,
-        offer.property_id,
-        offer.market,
-        offer.currency,
-        sum(offer.amount) AS amount
+        stay.case_id,
+        stay.property_id,
+        stay.market,
+        stay.currency,
+        sum(stay.amount) AS amount
     FROM (
-        -- An offer in both a list and a detail answer is one offer.
+        -- The middle one, not the sum: a room costs a stay once, however many boards and policies it is offered with.
         SELECT
-            scoped.case_id,
-            scoped.property_id,
-            scoped.market,
-            scoped.currency,
-            scoped.offer,
-            max(abs(scoped.amount)) AS amount
-        FROM said AS scoped
-        WHERE
-            scoped.amount IS NOT NULL
-            AND scoped.currency IS NOT NULL
-        GROUP BY scoped.case_id, scoped.property_id, scoped.market, scoped.currency, scoped.offer
-    ) AS offer
-    GROUP BY offer.case_id, offer.property_id, offer.market, offer.currency
+            offer.case_id,
+            offer.property_id,
+            offer.market,
+            offer.currency,
+            quantile_disc(offer.amount, 0.5) AS amount
+        FROM (
+            -- An offer in both a list and a detail answer is one offer.
+            SELECT
+                scoped.case_id,
+                scoped.property_id,
+                scoped.market,
+                scoped.currency,
+                scoped.check_in,
+                scoped.nights,
+                scoped.party,
+                scoped.offer,
+                max(abs(scoped.amount)) AS amount
+            FROM said AS scoped
+            WHERE
+                scoped.amount IS NOT NULL
+                AND scoped.currency IS NOT NULL
+            GROUP BY
+                scoped.case_id,
+                scoped.property_id,
+                scoped.market,
+                scoped.currency,
+                scoped.check_in,
+                scoped.nights,
+                scoped.party,
+                scoped.offer
+        ) AS offer
+        GROUP BY
+            offer.case_id,
+            offer.property_id,
+            offer.market,
+            offer.currency,
+            offer.check_in,
+            offer.nights,
+            offer.party
+    ) AS stay
+    GROUP BY stay.case_id, stay.property_id, stay.market, stay.currency
 ),
 
 owed AS (
@@ -549,7 +648,7 @@ owed_in_euro AS (
         SELECT
             owing.case_id,
             count(*) = count(rate.rate) AS is_known,
-            -- A market that is asked in two currencies has each offer twice.
+            -- The same offers in another currency.
             max((owing.amount / rate.rate)::DECIMAL(38, 2)) AS amount
         FROM amount_of_market AS owing
         CROSS JOIN latest
@@ -594,7 +693,7 @@ SELECT
     END AS part_of_case_id,
     CASE sized.rank_of_severity WHEN 1 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END AS severity,
     grouped.flags,
-    grouped.offers,
+    coalesce(counted.offers, 0) AS offers,
     grouped.stays,
     grouped.properties,
     sized.lowest_pct,
@@ -627,9 +726,9 @@ SELECT
                     WHEN grouped.rule = 'fx_markup' THEN ''
                     WHEN grouped.stays = 0 THEN format('{:,} findings', grouped.flags)
                     -- An offer in both a list and a detail answer is one offer.
-                    WHEN grouped.offers = 1 THEN '1 offer'
-                    WHEN grouped.stays = 1 THEN format('{:,} offers for 1 stay', grouped.offers)
-                    ELSE format('{:,} offers for {:,} stays', grouped.offers, grouped.stays)
+                    WHEN counted.offers = 1 THEN '1 offer'
+                    WHEN grouped.stays = 1 THEN format('{:,} offers for 1 stay', counted.offers)
+                    ELSE format('{:,} offers for {:,} stays', counted.offers, grouped.stays)
                 END,
                 CASE
                     WHEN grouped.rule = 'fx_markup' AND grouped.scope = 'market' AND grouped.judged IS NOT NULL
@@ -740,6 +839,7 @@ FROM grouped
 CROSS JOIN latest
 INNER JOIN sized ON sized.case_id = grouped.case_id
 INNER JOIN proof ON proof.case_id = grouped.case_id
+LEFT JOIN counted ON counted.case_id = grouped.case_id
 LEFT JOIN weighed ON weighed.case_id = grouped.case_id
 LEFT JOIN owed ON owed.case_id = grouped.case_id
 LEFT JOIN owed_in_euro ON owed_in_euro.case_id = grouped.case_id

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from statistics import median
+from statistics import median, median_low
 from typing import Any
 
 from case_scopes import Wider, places, share_bound
@@ -82,7 +82,7 @@ def _case(place: Any, flags: list[Row], showing: Mapping[Any, set[int]], last: N
         "is_part": any(flag["wider"] for flag in open_ones),
         "severity": min((flag["severity"] for flag in said), key=RANKS.__getitem__),
         "flags": len(open_ones),
-        "offers": len({flag["first_shown"] for flag in open_ones}),
+        "offers": _offers(open_ones),
         "stays": len({key_of(flag, ("check_in", "nights", "party")) for flag in open_ones}),
         "properties": len({flag["property_id"] for flag in open_ones}),
         "lowest_pct": min(sizes, default=None),
@@ -120,14 +120,24 @@ def _opened_at(flags: list[Row], since: datetime | None) -> datetime:
     return max(opened, since or opened)
 
 
+def _offers(flags: list[Row]) -> int:
+    """Return how many offers there are, those of a stay in the currency in which they are the most."""
+    stays: dict[tuple[Any, ...], dict[Any, set[Any]]] = {}
+    for flag in flags:
+        by_currency = stays.setdefault(key_of(flag, ("property_id", "market", "check_in", "nights", "party")), {})
+        by_currency.setdefault(flag["currency"], set()).add(flag["first_shown"])
+    return sum(max(map(len, by_currency.values())) for by_currency in stays.values())
+
+
 def _amounts(flags: list[Row]) -> tuple[tuple[str, int], ...]:
-    """Return what the offers come to by currency, each once, be it in a list or a detail answer."""
-    of_offer: dict[Any, int] = {}
+    """Return what the stays come to by currency, each with its middle offer, be it in a list or a detail answer."""
+    of_stay: dict[tuple[Any, ...], dict[Any, int]] = {}
     for flag in flags:
         if flag["amount"] is not None and flag["currency"] is not None:
-            key = (flag["property_id"], flag["market"], flag["currency"], flag["first_shown"])
-            of_offer[key] = max(of_offer.get(key, 0), abs(flag["amount"]))
+            key = (flag["currency"], flag["property_id"], flag["market"], *key_of(flag, ("check_in", "nights", "party")))
+            offers = of_stay.setdefault(key, {})
+            offers[flag["first_shown"]] = max(offers.get(flag["first_shown"], 0), abs(flag["amount"]))
     found: dict[str, int] = {}
-    for (_, _, currency, _), amount in of_offer.items():
-        found[currency] = found.get(currency, 0) + amount
+    for (currency, *_), offers in of_stay.items():
+        found[currency] = found.get(currency, 0) + median_low(offers.values())
     return tuple(sorted(found.items()))
