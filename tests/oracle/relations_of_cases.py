@@ -134,7 +134,12 @@ def _amounts(flags: list[Row]) -> tuple[tuple[str, int], ...]:
     of_stay: dict[tuple[Any, ...], dict[Any, int]] = {}
     for flag in flags:
         if flag["amount"] is not None and flag["currency"] is not None:
-            key = (flag["currency"], flag["property_id"], flag["market"], *key_of(flag, ("check_in", "nights", "party")))
+            key = (
+                flag["currency"],
+                flag["property_id"],
+                flag["market"],
+                *key_of(flag, ("check_in", "nights", "party")),
+            )
             offers = of_stay.setdefault(key, {})
             offers[flag["first_shown"]] = max(offers.get(flag["first_shown"], 0), abs(flag["amount"]))
     found: dict[str, int] = {}
