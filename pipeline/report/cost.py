@@ -13,7 +13,8 @@ SINCE: Final = Column("since", "Since")
 # For the notes of tables with a cost.
 NOTE: Final = (
     "Cost adds up one price difference for each property, market and stay, the median of its offers, in euro at the "
-    "day's reference rates (`nightaudit load rates`). What is not about an amount, such as a property gone quiet, comes last."
+    "day's reference rates (`nightaudit load rates`). What is not about an amount, such as a property gone quiet, "
+    "comes last."
 )
 
 
