@@ -235,6 +235,49 @@ stand AS (
         of_sweep AS (PARTITION BY voted.property_id, voted.reference_offer_key, voted.reference_sweep_id)
 ),
 
+-- Where only prices of the other source show that the reference market deviates: those prices, as witnesses.
+lent AS (
+    SELECT
+        stand.source,
+        stand.property_id,
+        stand.reference_offer_key,
+        list(
+            mart.observation(
+                'witness',
+                pair.source,
+                pair.property_id,
+                pair.offer_key,
+                pair.seen_sweep_id,
+                pair.seen_search_id,
+                pair.seen_offer_no
+            )
+            ORDER BY pair.market, pair.currency
+        )
+        || [
+            mart.observation(
+                'witness',
+                any_value(pair.source),
+                stand.property_id,
+                stand.reference_offer_key,
+                any_value(pair.reference_sweep_id),
+                any_value(pair.reference_search_id),
+                any_value(pair.reference_offer_no)
+            )
+        ] AS witnesses
+    FROM stand
+    INNER JOIN pair
+        ON
+            pair.property_id = stand.property_id
+            AND pair.reference_offer_key = stand.reference_offer_key
+            AND pair.reference_sweep_id = stand.reference_sweep_id
+            AND pair.source <> stand.source
+    WHERE
+        stand.is_reference_apart
+        AND NOT stand.is_outvoted
+        AND pair.is_best
+    GROUP BY stand.source, stand.property_id, stand.reference_offer_key
+),
+
 -- Cells by the last sweep that requested them, and whether all was heard that the supplier says about the market.
 third AS (
     SELECT
@@ -599,9 +642,18 @@ found AS (
             list(stood.observation ORDER BY stood.market, stood.currency)
             || coalesce(any_value(stood.leaning_witnesses), [])
             -- Of one market and the reference market, only converted prices show which deviates.
-            || CASE WHEN any_value(stood.markets_compared) = 1 THEN any_value(stood.alike_witnesses) ELSE [] END
-            || [any_value(stood.reference_observation)] AS evidence
+            || CASE
+                WHEN any_value(stood.markets_compared) = 1 THEN coalesce(any_value(stood.alike_witnesses), [])
+                ELSE []
+            END
+            || [any_value(stood.reference_observation)]
+            || coalesce(any_value(lent.witnesses), []) AS evidence
         FROM stood
+        LEFT JOIN lent
+            ON
+                lent.source = stood.source
+                AND lent.property_id = stood.property_id
+                AND lent.reference_offer_key = stood.reference_offer_key
         WHERE
             stood.is_best
             AND stood.is_reference_apart
@@ -615,7 +667,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    15 AS rule_version,
+    16 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,

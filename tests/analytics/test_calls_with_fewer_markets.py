@@ -64,7 +64,7 @@ markets = {markets}
 parties = ["2"]
 currencies = ["EUR"]
 currency_by_market = {{ {currencies} }}
-operations = ["multi"]
+operations = {operations}
 """
 CASES = """
     SELECT case_id, market, property_id, status, contains(finding, 'No third price in EUR shows')
@@ -98,7 +98,7 @@ def nights(tmp_path_factory):
 
         def spec_of(number):
             now["night"] = number
-            return SPEC.format(ids=ids, markets='["DE", "FR", "GB"]', currencies="")
+            return SPEC.format(ids=ids, markets='["DE", "FR", "GB"]', currencies="", operations='["multi"]')
 
         found, outcomes = [], {}
         at = datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=CONFIRMED_ON, hours=5)
@@ -167,6 +167,7 @@ def test_converted_prices_show_that_the_reference_market_deviates(tmp_path):
             ids=ids,
             markets='["DE", "GB", "SE", "US"]',
             currencies='GB = ["GBP", "EUR"], SE = ["SEK"], US = ["USD"]',
+            operations='["multi"]',
         )
         (night,) = read_nights(made, [1], lambda _: asked)
         said = rows(made.lake, "SELECT flag_id, finding FROM report.flag WHERE rule = 'market_disparity'")
@@ -175,4 +176,39 @@ def test_converted_prices_show_that_the_reference_market_deviates(tmp_path):
     assert waiting == {("DE", ids[number]) for number in dear}
     assert not [finding for _, finding in said if "unknown" in finding]
     assert explained
+    assert all(explanation.is_reproduced for explanation in explained)
+
+
+def test_lists_show_what_details_of_two_markets_do_not(tmp_path):
+    """Details of FR have no offer for one property: the lists of the night show which of the other two deviates."""
+    with supplied(tmp_path, seed=7) as made:
+        ids = made.sandbox.control("properties")["property_ids"][:14]
+
+        def spoil(market, _request, answer):
+            said = json.loads(answer)
+            listed = said.get("properties") or [said.get("property") or {}]
+            for each in listed:
+                number = ids.index(each["propertyId"]) if each else None
+                if "property" in said and (market, number) == ("FR", OF_REFERENCE):
+                    return NO_OFFER
+                if (market, number) in {("DE", OF_REFERENCE), ("GB", OF_ANOTHER)}:
+                    dearer({"property": each}, 1.07)
+            return json.dumps(said).encode()
+
+        made.between.spoil = spoil
+        asked = SPEC.format(ids=ids, markets='["DE", "FR", "GB"]', currencies="", operations='["multi", "single"]')
+        (night,) = read_nights(made, [1], lambda _: asked)
+        said = rows(made.lake, "SELECT flag_id, source, market, property_id, finding FROM report.flag ORDER BY ALL")
+        explained = [
+            explain(made.lake, flag_id, made.settings.max_body_bytes)
+            for flag_id, source, _, its, _ in said
+            if (source, its) == ("detail", ids[OF_REFERENCE])
+        ][:6]
+    expected = {("DE", ids[OF_REFERENCE]), ("GB", ids[OF_ANOTHER])}
+    assert {(source, market, its) for _, source, market, its, _ in said} == {
+        (source, *place) for source in ("multi", "detail") for place in expected
+    }
+    assert {(market, number) for rule, _, market, number in night.waiting if rule == "market_disparity"} == expected
+    assert not [finding for *_, finding in said if "No third price" in finding]
+    assert len(explained) == 6
     assert all(explanation.is_reproduced for explanation in explained)

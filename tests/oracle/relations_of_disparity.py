@@ -50,18 +50,20 @@ def disparities(parity: list[Row], cells: list[Row], reference_market: str, rate
     for row in parity:
         if row["match_grade"] == "exact" and row["currency_basis"] != "supplier_rate":
             by_reference.setdefault(key_of(row, (*_OFFER, "reference_currency")), []).append(row)
-    votes: dict[Any, list[tuple[int, bool]]] = {}
+    votes: dict[Any, list[tuple[int, bool, list[Row]]]] = {}
     for pairs in by_reference.values():
-        votes.setdefault(_reference_of(pairs), []).append(_vote(pairs, rates))
+        votes.setdefault(_reference_of(pairs), []).append((*_vote(pairs, rates), _best(pairs)))
     of_stay: dict[Any, list[Row]] = {}
     for cell in cells:
         of_stay.setdefault(key_of(cell, _STAY), []).append(cell)
     for pairs in by_reference.values():
         compared, is_reference_apart = _vote(pairs, rates)
-        most, said = max(votes[_reference_of(pairs)], key=lambda vote: vote[0])
+        most, said, its = max(votes[_reference_of(pairs)], key=lambda vote: vote[0])
+        shown_by = its if most > compared and said and not is_reference_apart else []
         if most > compared:
             is_reference_apart = said
-        found += _judged(pairs, of_stay[key_of(pairs[0], _STAY)], reference_market, rates, is_reference_apart)
+        cells_of_stay = of_stay[key_of(pairs[0], _STAY)]
+        found += _judged(pairs, cells_of_stay, reference_market, rates, is_reference_apart, shown_by)
     return found
 
 
@@ -137,8 +139,14 @@ def _best(pairs: list[Row]) -> list[Row]:
 
 
 def _judged(
-    pairs: list[Row], cells: list[Row], reference_market: str, rates: Rates, is_reference_apart: bool
+    pairs: list[Row],
+    cells: list[Row],
+    reference_market: str,
+    rates: Rates,
+    is_reference_apart: bool,
+    shown_by: list[Row],
 ) -> list[Row]:
+    """Return the findings; `shown_by`: pairs of the other source that say that it is the reference market's price."""
     apart = [row for row in pairs if _is_apart(row, pairs, rates)]
     if not apart:
         return []
@@ -188,7 +196,9 @@ def _judged(
             "offer": key_of(middle["against"], OFFER),
             "compared_offers": [key_of(row["of"], OFFER) for row in blamed],
         }
-        found.append(finding | _shown_by(middle, others) | of_reference)
+        shown = _shown_by(middle, [*others, *shown_by])
+        shown["evidence"] |= {key_of(row["against"], OFFER) for row in shown_by}
+        found.append(finding | shown | of_reference)
     return found
 
 
