@@ -17,6 +17,10 @@ MOST_SEVERE_FIRST = (
 
 # Findings shown of a rule, so that one rule does not crowd out the others.
 _OF_A_RULE = 5
+# What makes a row of a table: its most severe finding stands for all of them.
+_ALIKE = ("rule", "property_id", "market")
+A_ROW = "A row is the most severe finding of a rule at a property in a market, with the number of findings there."
+ALIKE = Column("alike", "Findings", digits=0)
 # The first columns of a table of findings.
 WHAT_AND_WHERE = (
     Column("rule_words", "Finding", is_wide=True),
@@ -52,13 +56,26 @@ def most_severe() -> pl.Expr:
     return pl.col("severity").sort_by(rank).first()
 
 
-def most_severe_first(found: pl.DataFrame, of_a_rule: int = _OF_A_RULE) -> tuple[pl.DataFrame, int]:
-    """Return flags with the most severe of each rule first (one per property, few of a rule), and their number."""
-    each = found.unique(subset=["rule", "property_id"], keep="first", maintain_order=True)
-    most_severe = each.filter(pl.int_range(pl.len()).over("rule") < of_a_rule)
-    return pl.concat(
-        [most_severe, found.join(most_severe, on="flag_id", how="anti", maintain_order="left")]
-    ), most_severe.height
+def in_rows(found: pl.DataFrame, of_a_rule: int = _OF_A_RULE) -> tuple[pl.DataFrame, int]:
+    """Return one row for all flags of a rule, property and market, with their number, and how many to show.
+
+    Those to show are the most severe of each rule: one per property, few of a rule. Of the others, each property's
+    first comes before any second: a page that cannot hold all holds each property.
+    """
+    rows = found.with_columns(pl.len().over(_ALIKE).alias("alike"))
+    rows = rows.unique(subset=_ALIKE, keep="first", maintain_order=True)
+    is_first = pl.int_range(pl.len()).over("rule", "property_id") == 0
+    is_shown = is_first & (is_first.cum_sum().over("rule") <= of_a_rule)
+    number = rows.select(is_shown.sum()).item()
+    turn = pl.when(is_shown).then(-1).otherwise(pl.int_range(pl.len()).over("property_id"))
+    return rows.sort(turn, maintain_order=True), number
+
+
+def shown_first(found: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
+    """Return all flags, those that a table shows first."""
+    first = shown.select("flag_id").join(found, on="flag_id", maintain_order="left")
+    rest = found.join(first, on="flag_id", how="anti", maintain_order="left")
+    return pl.concat([first.select(found.columns), rest]).drop("case_page")
 
 
 def findings(
@@ -71,20 +88,19 @@ def findings(
     of_a_rule: int = _OF_A_RULE,
 ) -> Section:
     """Return a section of flags; its title counts them by severity, and its table shows the worst of each property."""
-    placed, shown = most_severe_first(found, of_a_rule)
-    left = found.height - shown
-    rest = f"; {counted(left, 'more is', 'more are')} in the files below" if left else ""
+    rows, shown = in_rows(found, of_a_rule)
     return Section(
         name,
         f"{counted(found.height, 'finding')} {are[found.height != 1]}: {by_severity(found)}"
         if found.height
         else f"No finding {are[0]}",
-        f"{note} The table shows the most severe of each rule, one per property{rest}. "
-        "The case shows both answers side by side. `nightaudit explain`, with the flag below a finding, traces it to "
-        "its raw answers and recomputes it.",
-        placed.drop("case_page"),
+        f"{note} {A_ROW} The first rows are the most severe of each rule, one per property; the files below have "
+        "every finding. The case shows both answers side by side. `nightaudit explain`, with the flag below a finding, "
+        "traces it to its raw answers and recomputes it.",
+        shown_first(found, rows.head(shown)),
         columns=[
             *WHAT_AND_WHERE,
+            ALIKE,
             Column("size_pct", "Size", "%", 1),
             Column("snapshots", "Nights seen", digits=0),
             Column("finding", "In words, and the flag", is_wide=True, below="flag_id", links="pages"),
@@ -92,7 +108,7 @@ def findings(
         why_empty=why_empty,
         shown=shown,
         source="report.flag",
-        lines=placed.with_columns(
+        lines=rows.with_columns(
             pl.when(pl.col("case_page").is_not_null())
             .then(pl.concat_list(pl.struct(pl.lit("the case").alias("text"), pl.col("case_page").alias("href"))))
             .alias("pages")

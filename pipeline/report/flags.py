@@ -2,7 +2,16 @@
 
 import polars as pl
 
-from pipeline.report.findings import MOST_SEVERE_FIRST, WHAT_AND_WHERE, findings, most_severe_first, worded
+from pipeline.report.findings import (
+    A_ROW,
+    ALIKE,
+    MOST_SEVERE_FIRST,
+    WHAT_AND_WHERE,
+    findings,
+    in_rows,
+    shown_first,
+    worded,
+)
 from pipeline.report.page import Column, Section, counted, whole
 from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
@@ -47,7 +56,7 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         some = "" if resolved.len() == ended.height else f"; {resolved.len():,} were resolved"
         within = f"{median:,.0f} hours" if median < _HOURS_AS_SUCH else f"{median / 24:,.0f} days"
         took = f"{some}, half of them within {within}"
-    placed, shown = most_severe_first(ended, _OF_A_RULE)
+    rows, shown = in_rows(ended, _OF_A_RULE)
     return Section(
         "ended_findings",
         f"{counted(ended.height, 'finding')} ended{took}"
@@ -57,11 +66,13 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         else "No finding ended",
         "A finding ends when an answer no longer shows it, one of its offers is gone, its currency is no longer "
         "requested, or its stay begins. Days count from the sweep that first flagged it; a finding whose stay began "
-        "was not resolved and has none. The table shows the most severe of each rule, one per property.",
-        placed.drop("case_page"),
-        lines=placed.with_columns((pl.col("hours_to_resolve") / 24).alias("days_to_resolve")),
+        "was not resolved and has none. "
+        f"{A_ROW} The first rows are the most severe of each rule.",
+        shown_first(ended, rows.head(shown)),
+        lines=rows.with_columns((pl.col("hours_to_resolve") / 24).alias("days_to_resolve")),
         columns=[
             *WHAT_AND_WHERE,
+            ALIKE,
             Column("ended_by", "Why it ended", is_wide=True),
             Column("days_to_resolve", "To resolve", "days", 1),
             Column("finding", "What it was, and the flag", is_wide=True, below="flag_id"),

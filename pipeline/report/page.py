@@ -22,9 +22,6 @@ from pipeline.report.words import printed, said
 # Rows of a table that a page shows; CSV and Parquet files have all.
 ROWS_SHOWN = 25
 
-# Rows that a page holds for its script to show, sort and filter.
-_ROWS_HELD = 250
-
 # Characters of a text that a table shows; the figures have all of it.
 _LONGEST = 240
 
@@ -100,6 +97,8 @@ class Section:
     source: str = ""
     lines: pl.DataFrame | None = None
     """Rows of the table, if they summarise several rows of the figures."""
+    held: int | None = None
+    """Rows that the page holds, of which it shows `shown` at first; None: all."""
 
     @property
     def table(self) -> pl.DataFrame:
@@ -115,7 +114,7 @@ class Section:
     @cached_property
     def more(self) -> list[dict[str, Any]]:
         """The further rows that the page's script can show."""
-        return list(self.table[self.shown : _ROWS_HELD].iter_rows(named=True)) if self.columns else []
+        return list(self.table[self.shown : self.held].iter_rows(named=True)) if self.columns else []
 
     @property
     def is_empty(self) -> bool:

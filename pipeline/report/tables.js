@@ -17,6 +17,8 @@
     const found = text.replace(/,/g, "").replace("−", "-").match(/[-+]?\d+(\.\d+)?/);
     return found ? parseFloat(found[0]) : -Infinity;
   };
+  const said = (count) => count.toLocaleString("en-US");
+  const quoted = (word) => /^[\w.-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'";
   const element = (name, properties) => Object.assign(document.createElement(name), properties);
 
   const chosen = () => places.filter((name) => state.get(name));
@@ -74,9 +76,28 @@
     search.setAttribute("aria-label", "Filter the rows of this table");
     const all = element("button", {type: "button"});
     // The figures beside the page hold what the page does not.
-    all.textContent = rows.length < table.dataset.rows ? "Show " + rows.length : "Show all " + rows.length;
+    const total = Number(table.dataset.rows);
+    const isPart = rows.length < total;
+    all.textContent = (isPart ? "Show " : "Show all ") + said(rows.length);
     const counted = element("span", {className: "soft"});
     counted.setAttribute("role", "status");
+
+    // What is said below the table about its rows, and what the page does not hold.
+    const count = section.querySelector(".count");
+    const first = count ? [...count.childNodes] : [];
+    const say = (left, isFiltered) => {
+      if (!count) return;
+      count.replaceChildren(...(isFiltered || table.dataset.all ? [said(left) + " of " + said(total) + " rows shown. "] : first));
+      if (!isPart) return;
+      count.append("Sorting and filters search the first " + said(rows.length) + " rows");
+      if (isPlaced && count.dataset.report && chosen().length) {
+        const options = chosen().map((name) => "--" + name + " " + quoted(state.get(name)));
+        const command = ["nightaudit report", count.dataset.report, ...options].join(" ");
+        count.append("; with all of ", chosen().map((name) => state.get(name)).join(", "), ": ");
+        count.append(element("code", {textContent: command}));
+      }
+      count.append(". ");
+    };
 
     const filter = () => {
       const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -90,8 +111,10 @@
       }
       const isFiltered = words.length > 0 || (isPlaced && chosen().length > 0);
       table.classList.toggle("all", isFiltered || table.dataset.all === "yes");
-      counted.textContent = isFiltered ? left + " of " + rows.length + " rows" : "";
+      counted.textContent = isFiltered ? said(left) + " of " + (isPart ? "the first " : "") + said(rows.length) + " rows" : "";
+      say(left, isFiltered);
     };
+    say(rows.length, false);
     filters.push(filter);
     const showAll = () => { table.dataset.all = "yes"; all.remove(); filter(); };
     const sort = (at, down) => {

@@ -26,6 +26,7 @@ from pipeline.report.menu import LABELS, file_name, link_quality_page, links_of,
 from pipeline.report.page import Page, day_colours, render
 from pipeline.report.property_pages import property_pages
 from pipeline.report.read import CASES, PROPERTY_PAGES, Reader
+from pipeline.report.rows_held import rows_held
 from pipeline.report.scope import Scope
 from pipeline.report.words import said
 
@@ -78,7 +79,11 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
             for name in wanted:
                 reader.wider.clear()
                 page = _within(_MADE[name](reader), reader.wider)
-                page = replace(page, sections=[replace(each, charts=begun(each.charts, pen)) for each in page.sections])
+                held = rows_held([each.table.height if each.columns else 0 for each in page.sections])
+                sections = zip(page.sections, held, strict=True)
+                page = replace(
+                    page, sections=[replace(each, charts=begun(each.charts, pen), held=of) for each, of in sections]
+                )
                 if ahead is not None:
                     written.append(_write(folder, ahead, reader, links_of(folder, wanted, scope)))
                 ahead = page

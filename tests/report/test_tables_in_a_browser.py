@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -124,6 +125,30 @@ def test_a_choice_that_no_row_of_a_page_has_shows_none_and_says_so(browser, page
     assert seen(page) == []
     assert page.get_by_label("City").input_value() == "Lisboa"
     assert page.get_by_role("status").inner_text() == "0 of 12 rows"
+
+
+def test_a_page_says_what_its_filters_search_and_the_command_for_the_rest(browser, page_of_hotels, tmp_path):
+    whole = Path(page_of_hotels.removeprefix("file://")).read_text()
+    file = tmp_path / "index.html"
+    table = whole.replace('data-rows="12"', 'data-rows="3400"')
+    file.write_text(
+        table.replace(
+            "</section>",
+            '<p class="figures"><span class="count" data-report="parity">9 shown. </span>All:</p></section>',
+        )
+    )
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    below = page.locator(".count")
+    assert below.inner_text() == "9 shown. Sorting and filters search the first 12 rows. "
+    page.get_by_label("Brand").select_option("A & B")
+    assert page.get_by_role("status").inner_text() == "6 of the first 12 rows"
+    assert below.inner_text() == (
+        "6 of 3,400 rows shown. Sorting and filters search the first 12 rows; with all of A & B: "
+        "nightaudit report parity --brand 'A & B'. "
+    )
+    page.get_by_label("Brand").select_option("all")
+    assert below.inner_text().startswith("9 shown. ")
 
 
 def test_without_script_the_first_rows_are_a_plain_table(browser, page_of_hotels):
