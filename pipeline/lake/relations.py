@@ -155,6 +155,7 @@ class FindingRule:
     planted: bool = True
     concerns: str = "property"
     call_from: str = "low"
+    about: str = "price"
 
     @property
     def full_name(self) -> str:

@@ -1,20 +1,16 @@
 """Cases on a page: what opened with the last night and what persists, the most costly first."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
-
 import polars as pl
 
-from pipeline.lake.relations import finding_rules
 from pipeline.report.cost import COST, NOTE, SINCE, cost_and_since, costly_first
-from pipeline.report.findings import SEVERITIES, by_severity, most_severe
-from pipeline.report.page import PROPERTY, Column, Point, Section, counted, named
+from pipeline.report.findings import by_severity, most_severe
+from pipeline.report.page import PROPERTY, Column, Section, counted, named
 from pipeline.report.read import PROPERTY_PAGES, Reader
 from pipeline.report.words import rule_said
 
 _SHOWN = 15
-# Properties that the summary names.
-_CALLS = 3
+# Sentences of a finding about two prices that may be wrong about which of them deviates.
+_IN_DOUBT = "No third price|do not agree with each other|Only these two were answered"
 _STATUSES = ("new", "open", "acknowledged", "muted")
 
 
@@ -54,7 +50,9 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
     named = pl.when(is_of_several).then(pl.col("markets").str.split(", ")).otherwise(pl.concat_list("market"))
     many = named.explode().drop_nulls().unique().sort()
     lowest, highest = pl.col("lowest_pct").cast(float).min().round(1), pl.col("highest_pct").cast(float).max().round(1)
-    example = pl.col("example").first()
+    examples = pl.col("examples").explode()
+    # One that says which price deviates, if there is one.
+    example = pl.coalesce(examples.filter(~examples.str.contains(_IN_DOUBT)).first(), examples.first())
     # If all have the size in the example, it is not repeated.
     is_said = (lowest == highest) & example.str.contains(
         pl.format("(?:^|[^0-9.]){}0?%", lowest.abs().cast(pl.String).str.escape_regex())
@@ -75,13 +73,19 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
         .then(pl.format(", {}%", lowest))
         .when(is_above)
         .then(pl.format(", differences of {}% to {}%", lowest, highest))
-        .otherwise(pl.format(", {}% to {}%", lowest, highest)),
+        .otherwise(
+            pl.format(", {}% to {}{}%", lowest, pl.when(highest > 0).then(pl.lit("+")).otherwise(pl.lit("")), highest)
+        ),
         example,
     )
     # Without a property, a case is of a market or the supplier and has its own line.
-    by = [pl.coalesce(pl.col("property_id").cast(pl.String), "case_id").alias("whom"), "rule", _is_waiting().alias("w")]
+    by = [
+        pl.coalesce(pl.col("property_id").cast(pl.String), "case_id").alias("whom"),
+        "rule",
+        _iswaiting_of().alias("w"),
+    ]
     lines = (
-        cases.with_columns(pl.col("evidence").list.first().struct.field("finding").alias("example"))
+        cases.with_columns(pl.col("evidence").list.eval(pl.element().struct.field("finding")).alias("examples"))
         .group_by(by, maintain_order=True)
         .agg(
             pl.col("rule_words", "status", "scope", "property_id", "property_name").first(),
@@ -126,12 +130,12 @@ def new_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
 def open_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
     """Return the section of cases that were open before the last night. Muted and acknowledged ones come last."""
     before = cases.filter(pl.col("status") != "new")
-    waiting = _waiting(before)
+    waiting = waiting_of(before)
     noted = before.height - waiting.height
     is_noted = f"; {counted(noted, 'case is', 'cases are')} acknowledged or muted" if noted else ""
     return _section(
         "open_cases",
-        f"{problems(waiting)} {_persist(waiting)}: {by_severity(calls(waiting))}{is_noted}"
+        f"{problems(waiting)} {persist(waiting)}: {by_severity(calls(waiting))}{is_noted}"
         if waiting.height
         else f"No earlier problem needs a decision{is_noted}",
         "Problems of earlier nights that are still open, the most costly first; those acknowledged or muted come last. "
@@ -174,42 +178,6 @@ def _section(name: str, title: str, note: str, cases: pl.DataFrame, why_empty: s
     )
 
 
-def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> list[Point]:
-    """Return how many problems opened and persist, and which properties to call first and why.
-
-    Of markets that sell nothing tonight, no price is worth a call.
-    """
-    waiting = _waiting(cases)
-    if not waiting.height:
-        return [Point("No open case needs a decision.", "open_cases", "good")]
-    new, before = (waiting.filter(is_new) for is_new in (pl.col("status") == "new", pl.col("status") != "new"))
-    lines = calls(waiting.with_columns(status=pl.lit("open")))
-    # A line names its markets: it stands if a single one of them sells.
-    markets = pl.col("market").str.split(", ")
-    is_silent = (markets.list.set_difference(list(silent_markets)).list.len() == 0).fill_null(value=False)
-    worth = lines.filter(~is_silent)
-    at_each = dict(worth.group_by("whom").len().iter_rows())
-    of_each = worth.unique(subset=["whom"], keep="first", maintain_order=True).rows(named=True)
-    # Whom to call comes before what is to be checked first.
-    first = sorted(of_each, key=lambda row: not _to_do(row).startswith("Call"))[:_CALLS]
-    tone = "bad" if "high" in lines["severity"] else "warn"
-    section = "new_cases" if new.height else "open_cases"
-    points = [Point(f"{problems(new)} opened, {problems(before)} {_persist(before)}.", section, tone)]
-    for row in first:
-        place = f" ({row['market']})" if row["scope"] == "property" and row["market"] else ""
-        # A case of several markets names them itself.
-        place = "" if place in row["finding"] else place
-        to_do = _to_do(row)
-        cost = f" Cost: {row['cost']}," if row["cost"] else " Open"
-        since = f"{cost} since {row['since']:%-d %b %Y}."
-        others = at_each[row["whom"]] - 1
-        also = f" {counted(others, 'more problem')} there." if others else ""
-        text = f"{to_do}: {row['rule_words']}{place}. {row['finding']}{since}{also}"
-        pages = (row["case_page"] or "", row["property_page"] or "")
-        points.append(Point(text, section, tone, *pages, bold=to_do.removesuffix(" about")))
-    return points
-
-
 def problems(cases: pl.DataFrame, one: str = "problem") -> str:
     """Return how many problems open cases are, with the number of cases in brackets if they are more."""
     return with_cases(calls(cases).height, cases.height, one)
@@ -220,19 +188,9 @@ def with_cases(problems: int, cases: int, one: str = "problem") -> str:
     return counted(problems, one) + (f" ({cases:,} cases)" if cases > problems else "")
 
 
-def _persist(cases: pl.DataFrame) -> str:
+def persist(cases: pl.DataFrame) -> str:
+    """Return the verb for problems that persist."""
     return "persists" if calls(cases).height == 1 else "persist"
-
-
-def _to_do(row: Mapping[str, Any]) -> str:
-    """Return what to do about a problem: whom to call, whom to check before, or which price of one's own to check."""
-    name = row["property_name"] or f"property {row['property_id']}"
-    rule = finding_rules().get(row["rule"])
-    if rule and rule.concerns == "selling_price":
-        return f"Check your selling price of {name}" if row["scope"] == "property" else f"Check your prices in {name}"
-    if rule and SEVERITIES.index(row["severity"]) > SEVERITIES.index(rule.call_from):
-        return f"Check {name} before you call"
-    return f"Call {name} about" if row["scope"] == "property" else f"Call the supplier about {name}"
 
 
 def _with_commas(number: pl.Expr) -> pl.Expr:
@@ -241,9 +199,10 @@ def _with_commas(number: pl.Expr) -> pl.Expr:
     )
 
 
-def _waiting(cases: pl.DataFrame) -> pl.DataFrame:
-    return cases.filter(_is_waiting())
+def waiting_of(cases: pl.DataFrame) -> pl.DataFrame:
+    """Return the cases that need a decision: neither acknowledged nor muted."""
+    return cases.filter(_iswaiting_of())
 
 
-def _is_waiting() -> pl.Expr:
+def _iswaiting_of() -> pl.Expr:
     return pl.col("status").is_in(["new", "open"])

@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.report.cases import calls, cases_points, problems
+from pipeline.report.case_calls import cases_points
+from pipeline.report.cases import calls, problems
 from pipeline.report.ended_cases import ended_points, ended_problems
 from pipeline.report.findings import by_severity
 from pipeline.report.page import Point, counted, money, percent, share, shown

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import polars as pl
 
-from pipeline.report.cases import calls, cases_points, new_cases_section, open_cases_section
+from pipeline.report.case_calls import cases_points
+from pipeline.report.cases import calls, new_cases_section, open_cases_section
 from pipeline.report.ended_cases import ended_cases, ended_cases_section, ended_points
 from pipeline.report.page import Section
 
@@ -136,7 +137,10 @@ def test_what_costs_most_is_called_about_first_however_new_or_severe_it_is():
     )
     points = cases_points(cases)
     assert [point.text.split(" about")[0] for point in points[1:]] == ["Call Hotel 9", "Call Hotel 8", "Call Hotel 10"]
-    assert points[0].text == "2 problems opened, 2 problems persist."
+    assert points[0].text == (
+        "2 problems opened: Stated discount does not match the prices (Hotel 8); "
+        "Stated discount does not match the prices (Hotel 7). 2 problems persist."
+    )
     assert points[1].text.endswith("Of SE. Cost: 30,000 EUR, since 14 Oct 2026.")
     assert new_cases_section(cases, is_first_night=False).table["property_id"].to_list() == [8, 7]
     assert persisting(cases).table["property_id"].to_list() == [9, 10]
@@ -169,7 +173,7 @@ def test_a_cost_without_a_rate_is_in_its_own_currencies_and_after_those_in_euro(
         (9, None),
         (7, "1,000 SEK + 3 USD"),
     ]
-    quiet = cases_points(cases)[2]
+    quiet = cases_points(cases)[1]
     assert quiet.text.startswith("Call Hotel 9 about")
     assert quiet.text.endswith(" Open since 14 Oct 2026.")
 
@@ -203,9 +207,9 @@ def test_whom_to_call_is_in_bold_and_the_reason_is_not():
     )
     points = cases_points(cases)[1:]
     assert [point.bold for point in points] == [
+        "Check your selling price of Hotel 8",
         "Call Hotel 7",
         "Call the supplier about market SE",
-        "Check your selling price of Hotel 8",
     ]
     assert all(point.text.startswith(point.bold) for point in points)
 
@@ -218,6 +222,50 @@ def test_of_a_market_that_sells_nothing_no_price_is_worth_a_call():
     assert first.text == "0 problems opened, 3 problems persist."
     assert [point.bold for point in named] == ["Call Hotel 8"]
     assert len(cases_points(cases, ["SE", "DE"])) == 1
+
+
+def test_new_problems_are_named_at_once_and_each_call_leads_to_the_section_of_its_row():
+    cases = frame(
+        case("case-1", "SE", 7, **costs(900)),
+        case("case-2", "SE", 8, status="new", **costs(10)),
+        case("case-3", "SE", 9, **costs(50)),
+        case("case-4", "DE", 9, status="new", **costs(50)),
+    )
+    first, *calls_ = cases_points(cases)
+    assert first.text.startswith("2 problems opened: Stated discount does not match the prices (Hotel 9); Stated")
+    assert [(point.bold, point.section) for point in (first, *calls_)] == [
+        ("", "new_cases"),
+        ("Call Hotel 7", "open_cases"),
+        # In both tables: its older markets are the larger part.
+        ("Call Hotel 9", "open_cases"),
+        ("Call Hotel 8", "new_cases"),
+    ]
+    many = frame(*(case(f"case-{number}", "SE", number, status="new") for number in range(5)))
+    assert "(Hotel 2); and 2 more. 0 problems persist." in cases_points(many)[0].text
+
+
+def test_serious_problems_of_prices_and_quiet_properties_come_before_labels_that_cost_more():
+    cases = frame(
+        case("case-1", "SE", 7, rule="evergreen_promotion", **costs(9_000)),
+        case("case-2", "SE", 8, rule="wrong_discount", **costs(800)),
+        case("case-3", "SE", 9, rule="property_gone_quiet", **costs(None)),
+        case("case-4", "SE", 8, rule="market_disparity", **costs(70)),
+        case("case-5", "SE", 10, rule="market_disparity", severity="low", **costs(5)),
+    )
+    first, *named = cases_points(cases)
+    assert [point.bold for point in named] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 7"]
+    assert "come first, then what is stated beside a price" in first.text
+    assert "come first" not in cases_points(cases.filter(pl.col("rule") == "wrong_discount"))[0].text
+
+
+def test_a_range_has_its_sign_at_both_ends_and_an_example_without_doubt_comes_first():
+    doubtful = {"flag_id": "a", "finding": "Of SE: -6.9%. No third price shows which of the two deviates."}
+    certain = {"flag_id": "b", "finding": "Of DE: +7.4%."}
+    cases = frame(
+        case("case-1", "SE", lowest_pct=-6.9, highest_pct=-6.9, evidence=[doubtful]),
+        case("case-2", "DE", lowest_pct=7.4, highest_pct=7.4, evidence=[doubtful, certain]),
+    )
+    assert calls(cases)["finding"].to_list() == ["4 offers in 2 markets, -6.9% to +7.4%. Of DE: +7.4%."]
 
 
 def test_what_may_be_no_problem_is_checked_before_a_call():

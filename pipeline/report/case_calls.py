@@ -1,0 +1,87 @@
+"""The summary's sentences about cases: which problems are new, and whom to call first and why."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import polars as pl
+
+from pipeline.lake.relations import finding_rules
+from pipeline.report.cases import calls, persist, problems, waiting_of
+from pipeline.report.findings import SEVERITIES
+from pipeline.report.page import Point, counted
+
+# Properties to call, and new problems, that the summary names.
+_CALLS = _NAMED = 3
+_ORDER = (
+    " Serious problems of prices and of properties gone quiet come first, then what is stated beside a price "
+    "(promotions, penalties, fees); of each, the most costly."
+)
+
+
+def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> list[Point]:
+    """Return which problems opened, how many persist, and which properties to call first and why.
+
+    Of markets that sell nothing tonight, no price is worth a call.
+    """
+    waiting = waiting_of(cases)
+    if not waiting.height:
+        return [Point("No open case needs a decision.", "open_cases", "good")]
+    new, before = (waiting.filter(is_new) for is_new in (pl.col("status") == "new", pl.col("status") != "new"))
+    lines = calls(waiting.with_columns(status=pl.lit("open")))
+    # A line names its markets: it stands if a single one of them sells.
+    markets = pl.col("market").str.split(", ")
+    is_silent = (markets.list.set_difference(list(silent_markets)).list.len() == 0).fill_null(value=False)
+    worth = lines.filter(~is_silent).rows(named=True)
+    urgent = sorted(worth, key=lambda row: (not _is_serious(row), not _to_do(row).startswith("Call")))
+    of_each: dict[str, Mapping[str, Any]] = {}
+    for each in urgent:
+        of_each.setdefault(each["whom"], each)
+    first = list(of_each.values())[:_CALLS]
+    order = _ORDER if [row["cost_eur"] for row in first] != [row["cost_eur"] for row in worth[: len(first)]] else ""
+    tone = "bad" if "high" in lines["severity"] else "warn"
+    opened = f"{problems(new)} opened{_named(calls(new))} {problems(before)} {persist(before)}.{order}"
+    points = [Point(opened, "new_cases" if new.height else "open_cases", tone)]
+    in_earlier = set(calls(before).select("whom", "rule").iter_rows()) if before.height else set()
+    for row in first:
+        place = f" ({row['market']})" if row["scope"] == "property" and row["market"] else ""
+        # A case of several markets names them itself.
+        place = "" if place in row["finding"] else place
+        to_do = _to_do(row)
+        cost = f" Cost: {row['cost']}," if row["cost"] else " Open"
+        since = f"{cost} since {row['since']:%-d %b %Y}."
+        others = sum(each["whom"] == row["whom"] for each in worth) - 1
+        also = f" {counted(others, 'more problem')} there." if others else ""
+        text = f"{to_do}: {row['rule_words']}{place}. {row['finding']}{since}{also}"
+        pages = (row["case_page"] or "", row["property_page"] or "")
+        section = "open_cases" if (row["whom"], row["rule"]) in in_earlier else "new_cases"
+        points.append(Point(text, section, tone, *pages, bold=to_do.removesuffix(" about")))
+    return points
+
+
+def _named(new: pl.DataFrame) -> str:
+    """Return new problems with their properties, the most costly first."""
+    if not new.height:
+        return ","
+    named = [f"{row['rule_words']} ({_name(row)})" for row in new.head(_NAMED).iter_rows(named=True)]
+    more = [f"and {new.height - _NAMED:,} more"] if new.height > _NAMED else []
+    return f": {'; '.join([*named, *more])}."
+
+
+def _is_serious(row: Mapping[str, Any]) -> bool:
+    """Return whether a problem is of high severity, and not about what is only stated beside a price."""
+    rule = finding_rules().get(row["rule"])
+    return row["severity"] == "high" and not (rule and rule.about == "label")
+
+
+def _to_do(row: Mapping[str, Any]) -> str:
+    """Return what to do about a problem: whom to call, whom to check before, or which price of one's own to check."""
+    name, rule = _name(row), finding_rules().get(row["rule"])
+    if rule and rule.concerns == "selling_price":
+        return f"Check your selling price of {name}" if row["scope"] == "property" else f"Check your prices in {name}"
+    if rule and SEVERITIES.index(row["severity"]) > SEVERITIES.index(rule.call_from):
+        return f"Check {name} before you call"
+    return f"Call {name} about" if row["scope"] == "property" else f"Call the supplier about {name}"
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return row["property_name"] or f"property {row['property_id']}"
