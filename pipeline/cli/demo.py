@@ -28,18 +28,20 @@ _QUERIES = (
         ),
     ),
     (
-        "Properties with the most findings, by name",
+        "Open problems by what they cost, as the digest lists them",
         (
-            "SELECT property_id, property_name, city, brand, count(*) AS findings "
-            "FROM report.flag JOIN mart.property USING (property_id) GROUP BY ALL ORDER BY findings DESC LIMIT 10"
+            "SELECT property_name, city, rule, sum(exposure_eur) AS cost_eur, min(opened_at)::DATE AS since "
+            "FROM report.finding_case JOIN mart.property USING (property_id) "
+            "WHERE status IN ('new', 'open') GROUP BY property_id, property_name, city, rule "
+            "ORDER BY cost_eur DESC NULLS LAST LIMIT 10"
         ),
     ),
     (
-        "Prices of each market, night by night",
+        "Median price of each market in EUR, the last 14 nights",
         (
-            "SELECT market, snapshot_date, count(*) AS prices, round(median(total), 2) AS median_total "
-            "FROM lake.offer JOIN mart.sweep USING (sweep_id) "
-            "WHERE source = 'multi' AND product_type = 'Hotel' AND currency = 'EUR' GROUP BY ALL ORDER BY ALL"
+            "PIVOT (SELECT snapshot_date AS night, market, total FROM lake.offer JOIN mart.sweep USING (sweep_id) "
+            "WHERE source = 'multi' AND product_type = 'Hotel' AND currency = 'EUR') "
+            "ON market IN ('DE', 'GB', 'NL', 'SE', 'US') USING round(median(total), 2) ORDER BY night DESC LIMIT 14"
         ),
     ),
 )

@@ -13,8 +13,8 @@ from pipeline.report.page import Point, counted
 # Properties to call, and new problems, that the summary names.
 _CALLS = _NAMED = 3
 _ORDER = (
-    " Serious problems of prices and of properties gone quiet come first, then what is stated beside a price "
-    "(promotions, penalties, fees); of each, the most costly."
+    " Whom to call first: serious problems with prices and properties gone quiet, then what is stated beside a price "
+    "(promotions, penalties, fees); of each, the most costly. The tables list all by cost."
 )
 
 

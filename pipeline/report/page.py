@@ -97,6 +97,8 @@ class Section:
     source: str = ""
     lines: pl.DataFrame | None = None
     """Rows of the table, if they summarise several rows of the figures."""
+    is_printed_whole: bool = False
+    """Whether all rows that the page holds are shown in print and without scripts."""
     held: int | None = None
     """Rows that the page holds, of which it shows `shown` at first; None: all."""
 

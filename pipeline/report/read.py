@@ -148,14 +148,27 @@ class Reader:
 
     @cached_property
     def property_pages(self) -> tuple[int, ...]:
-        """The properties with a page, those with the most urgent cases first; none if markets or days are filtered."""
+        """The properties with a page, by their most costly problem; none if markets or days are filtered."""
         scope = self.scope
         if scope.words and scope != Scope(property_id=scope.property_id):
             return ()
-        urgent = self.cases["property_id"].drop_nulls().unique(maintain_order=True).to_list()
+        urgent = self._costly_properties
         if scope.property_id is None and len(urgent) < PROPERTIES:
             urgent = list(dict.fromkeys([*urgent, *self._ids]))
         return tuple(urgent[:PROPERTIES]) if scope.property_id is None else (scope.property_id,)
+
+    @property
+    def _costly_properties(self) -> list[int]:
+        """The properties with open problems, in the order of their most costly one, over all its markets."""
+        cost, is_known = pl.col("exposure_eur").sum(), pl.col("exposure_eur").null_count() == 0
+        is_waiting = pl.col("status").is_in(["new", "open"]).alias("is_waiting")
+        by_problem = (
+            self.cases.drop_nulls("property_id")
+            .group_by("property_id", "rule", is_waiting, maintain_order=True)
+            .agg(pl.when(is_known).then(cost).alias("cost_eur"))
+            .sort("is_waiting", "cost_eur", descending=True, nulls_last=True, maintain_order=True)
+        )
+        return by_problem["property_id"].unique(maintain_order=True).to_list()
 
     def with_cases(self, flags: pl.DataFrame) -> pl.DataFrame:
         """Return flags with their open cases and the pages of these."""

@@ -54,6 +54,13 @@ def test_what_users_load_and_ask_is_there(two_nights):
 
 
 @pytest.mark.slow
+def test_each_printed_query_has_an_answer_that_fits_a_screen(two_nights):
+    settings, _, _ = two_nights
+    for words, query in demo._QUERIES:
+        assert 0 < len(rows(settings, query)) <= 50, words
+
+
+@pytest.mark.slow
 def test_the_next_night_asks_the_same_without_any_setting(two_nights):
     settings, _, _ = two_nights
     now = datetime.combine(LAST + timedelta(days=1), datetime.min.time(), UTC)

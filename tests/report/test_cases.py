@@ -12,6 +12,7 @@ from pipeline.report.case_calls import cases_points
 from pipeline.report.cases import calls, new_cases_section, open_cases_section
 from pipeline.report.ended_cases import ended_cases, ended_cases_section, ended_points
 from pipeline.report.page import Section
+from pipeline.report.read import Reader
 
 OCTOBER = datetime(2026, 10, 14, 2, tzinfo=UTC)
 
@@ -146,6 +147,19 @@ def test_what_costs_most_is_called_about_first_however_new_or_severe_it_is():
     assert persisting(cases).table["property_id"].to_list() == [9, 10]
 
 
+def test_properties_come_in_the_order_of_their_most_costly_problem_over_all_its_markets():
+    cases = frame(
+        case("case-1", "SE", 7, **costs(50)),
+        case("case-2", "DE", 8, **costs(30)),
+        case("case-3", "SE", 8, **costs(30)),
+        case("case-4", "SE", 9, status="muted", **costs(900)),
+        case("case-5", "SE", 6, rule="property_gone_quiet", **costs(0)),
+    )
+
+    assert Reader._costly_properties.fget(SimpleNamespace(cases=cases)) == [8, 7, 6, 9]
+    assert calls(cases)["property_id"].to_list() == [8, 7, 6, 9]
+
+
 def test_a_line_costs_what_its_markets_do_together_and_is_open_since_the_first_of_them():
     cases = frame(
         case("case-1", "SE", 7, **costs(60)),
@@ -254,8 +268,8 @@ def test_serious_problems_of_prices_and_quiet_properties_come_before_labels_that
     )
     first, *named = cases_points(cases)
     assert [point.bold for point in named] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 7"]
-    assert "come first, then what is stated beside a price" in first.text
-    assert "come first" not in cases_points(cases.filter(pl.col("rule") == "wrong_discount"))[0].text
+    assert "Whom to call first: serious problems with prices and properties gone quiet, then" in first.text
+    assert "Whom to call" not in cases_points(cases.filter(pl.col("rule") == "wrong_discount"))[0].text
 
 
 def test_a_range_has_its_sign_at_both_ends_and_an_example_without_doubt_comes_first():

@@ -158,6 +158,23 @@ def test_without_script_the_first_rows_are_a_plain_table(browser, page_of_hotels
     assert page.get_by_role("searchbox").count() == 0
 
 
+def test_all_problems_are_there_in_print_and_without_script(browser, page_of_hotels, tmp_path):
+    file = tmp_path / "index.html"
+    file.write_text(
+        Path(page_of_hotels.removeprefix("file://")).read_text().replace('class="rows"', 'class="rows whole"')
+    )
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(file.as_uri())
+    assert len(seen(page)) == 12
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert len(seen(page)) == 12
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    assert len(seen(page)) == 9
+    page.emulate_media(media="print")
+    assert len(seen(page)) == 12
+
+
 def test_on_a_phone_a_filter_finds_rows_beyond_the_first_six(browser, page_of_hotels):
     page = browser.new_page(viewport={"width": 390, "height": 800})
     page.goto(page_of_hotels)
