@@ -47,14 +47,17 @@ WITH flagged AS (
     SELECT
         -- Without sentence and evidence: several hundred thousand of them do not fit into memory.
         flag.* EXCLUDE (evidence, finding), -- noqa: RF02
-        -- A disparity of the reference market's price has that price last in its evidence.
+        -- A disparity of the reference market's price begins with the prices that show it.
+        CASE
+            WHEN flag.rule = 'market_disparity'
+                THEN list_filter(flag.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03
+        END AS reference_key,
         coalesce(
             CASE
                 WHEN
-                    flag.rule = 'market_disparity'
-                    AND mart.subject_key(flag.rule, concat_ws('|', flag.source, flag.evidence[-1].offer_key))
-                    = flag.subject_key
-                    THEN flag.evidence[-1].offer_key
+                    flag.subject_key
+                    = mart.subject_key(flag.rule, concat_ws('|', flag.source, reference_key)) -- noqa: RF02
+                    THEN reference_key -- noqa: RF02
             END,
             flag.evidence[1].offer_key,
             flag.subject_key
