@@ -7,6 +7,8 @@
 -- about the other one stands; for a finding about the reference market, two others must agree with each other. A new
 -- finding waits for a market that is silent tonight, or that has sold the offer until silent_nights ago: unless only
 -- the price that it is about has changed since.
+-- If other offers of the property show that it is the reference market, or those of clearly more than half of its
+-- properties do that can, a new finding about two prices that differ as much says nothing new: it is left out.
 -- flag_id: Id of the flag, the same every night: the rule and the subject_key in hex; argument of `nightaudit explain`.
 WITH late AS (
     SELECT
@@ -75,7 +77,11 @@ compared AS (
         found.subject_key,
         found.property_id,
         found.market,
+        found.product_type,
         sign(found.size_pct) AS side,
+        1 + found.size_pct / 100 AS level,
+        found.fx IS NOT NULL AS is_converted,
+        len(found.evidence) = 2 AS is_lone,
         found.evidence[1].source AS source,
         list_filter(found.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03
             AS reference_key,
@@ -277,6 +283,121 @@ undecided AS (
                     <= analysis.disparity_pct + analysis.tolerance_pct
             END
     ) AS decided ON decided.subject_key = doubted.subject_key
+),
+
+-- What other offers say about the reference market: tonight, and what is open.
+of_reference AS (
+    SELECT
+        compared.property_id,
+        compared.product_type,
+        compared.side,
+        compared.level,
+        compared.is_converted
+    FROM compared
+    ANTI JOIN undecided ON undecided.subject_key = compared.subject_key
+    WHERE compared.is_of_reference
+
+    UNION ALL
+
+    SELECT
+        before.property_id,
+        before.product_type,
+        sign(before.size_pct) AS side,
+        1 + before.size_pct / 100 AS level,
+        before.fx IS NOT NULL AS is_converted
+    FROM state.flag_open AS before
+    INNER JOIN mart.reference_market AS chosen ON chosen.reference_market = before.market
+    CROSS JOIN night.sweep AS sweep
+    WHERE
+        before.rule = 'market_disparity'
+        AND before.check_in > sweep.snapshot_date
+),
+
+in_property AS (
+    SELECT
+        of_reference.property_id,
+        of_reference.side,
+        median(of_reference.level) AS level,
+        bool_or(of_reference.is_converted) AS is_converted
+    FROM of_reference
+    GROUP BY of_reference.property_id, of_reference.side
+),
+
+in_market AS (
+    SELECT
+        in_property.side,
+        count(*) AS properties,
+        median(in_property.level) AS level,
+        bool_or(in_property.is_converted) AS is_converted
+    FROM in_property
+    GROUP BY in_property.side
+),
+
+-- Pairs without a third price that differ as much as the reference market does at other properties.
+as_elsewhere AS (
+    SELECT
+        lone.subject_key,
+        lone.property_id,
+        in_market.side,
+        in_market.properties
+    FROM compared AS lone
+    INNER JOIN in_market
+        ON
+            in_market.side = -lone.side
+            AND in_market.properties >= 5
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        lone.is_lone
+        AND 100 * abs(lone.level * in_market.level - 1) <= analysis.disparity_pct + analysis.tolerance_pct
+        + CASE WHEN lone.is_converted OR in_market.is_converted THEN analysis.reference_rate_pct ELSE 0 END
+),
+
+-- How many properties show neither that it does nor that it does not.
+shown_by_none AS (
+    SELECT
+        as_elsewhere.side,
+        count(DISTINCT as_elsewhere.property_id) AS properties
+    FROM as_elsewhere
+    ANTI JOIN in_property
+        ON
+            in_property.property_id = as_elsewhere.property_id
+            AND in_property.side = as_elsewhere.side
+    GROUP BY as_elsewhere.side
+),
+
+-- Pairs without a third price that say nothing new.
+known AS (
+    SELECT lone.subject_key
+    FROM compared AS lone
+    CROSS JOIN ref.analysis AS analysis
+    SEMI JOIN of_reference
+        ON
+            of_reference.property_id = lone.property_id
+            AND of_reference.product_type = lone.product_type
+            AND of_reference.side = -lone.side
+            AND 100 * abs(lone.level * of_reference.level - 1) <= analysis.disparity_pct + analysis.tolerance_pct
+            + CASE WHEN lone.is_converted OR of_reference.is_converted THEN analysis.reference_rate_pct ELSE 0 END
+    WHERE lone.is_lone
+
+    UNION
+
+    SELECT as_elsewhere.subject_key
+    FROM as_elsewhere
+    INNER JOIN mart.reference_market AS chosen ON TRUE
+    INNER JOIN mart.market_on_sale AS sale ON sale.market = chosen.reference_market
+    LEFT JOIN shown_by_none ON shown_by_none.side = as_elsewhere.side
+    WHERE
+        mart.share_bound(
+            as_elsewhere.properties,
+            greatest(as_elsewhere.properties, sale.properties - coalesce(shown_by_none.properties, 0)),
+            -1
+        ) > 0.5
+),
+
+repeated AS (
+    SELECT begun.subject_key
+    FROM begun
+    SEMI JOIN known ON known.subject_key = begun.subject_key
 )
 
 SELECT
@@ -295,6 +416,10 @@ ANTI JOIN undecided
     ON
         found.rule = 'market_disparity'
         AND undecided.subject_key = found.subject_key
+ANTI JOIN repeated
+    ON
+        found.rule = 'market_disparity'
+        AND repeated.subject_key = found.subject_key
 WHERE found.check_in IS NULL OR found.check_in > sweep.snapshot_date
 -- If a rule finds a key twice, it is one flag: the larger finding.
 QUALIFY

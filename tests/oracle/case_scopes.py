@@ -18,6 +18,7 @@ from flags import Night
 from history import Row
 from relations_of_disparity import ALLOWED_PCT, DISPARITY_PCT
 from relations_of_pairs import TOLERANCE_PCT
+from shares import share_bound
 
 Scopes = dict[tuple[str, str], Row]
 Outliers = dict[tuple[str, str, int], float]
@@ -39,13 +40,6 @@ def wider(nights: list[Night]) -> Wider:
         _move_on(found.scopes, night, standing)
         found.outliers = _apart(found, night)
     return found
-
-
-def share_bound(part: int, whole: int, side: int) -> float:
-    """Return a bound of a share: Wilson's 95% interval."""
-    share, z = part / whole, 1.96
-    root = z * math.sqrt(share * (1 - share) / whole + z * z / 4 / whole / whole)
-    return (share + z * z / 2 / whole + side * root) / (1 + z * z / whole)
 
 
 def allowed_pct(is_converted: bool) -> float:

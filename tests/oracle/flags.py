@@ -5,10 +5,10 @@ without it, or its stay began. A night without an answer neither counts nor ends
 could not be read, nor that a market sells nothing for a night or two, as if it had failed, nor that only a price of
 another market is off sale for as long. Two prices that were apart and meet are corrected, whatever became of others;
 while they are apart, and neither is said to deviate instead, nothing has ended. Nor does anything begin that two prices
-alone show, against what is open about the other of them, while another market is silent, or where one has sold the
-offer until a night or two ago, unless only the accused price has changed since. Against the reference market, two must
-agree with each other. That rates alone end no converted difference is left out: in this lake, none is explained by a
-rate later.
+alone show, against what is open about the other of them, or where other offers say the same of the other (pairs_known),
+while another market is silent, or where one has sold the offer until a night or two ago, unless only the accused price
+has changed since. Against the reference market, two must agree with each other. That rates alone end no converted
+difference is left out: in this lake, none is explained by a rate later.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 
 import relations_of_prices
 from history import OFFER, History, Key, Row, add, key_of
+from pairs_known import known
 from raw_zone import Sweep
 from relations_of_disparity import ALIKE_PCT, ALLOWED_PCT, DISPARITY_PCT, disparities
 from relations_of_markup import markups
@@ -67,8 +68,12 @@ def flags(sweeps: list[Sweep], reference_market: str, rates: Rates, ranks: Mappi
         cells = list(history.cells.values())
         seen, silent = _seen(compared, sweep), sold.silent(sweep)
         told = [row | {"rule": "market_disparity"} for row in disparities(compared, cells, reference_market, rates)]
+        decided = [row for row in told if _is_decided(row, found, history, seen, silent)]
+        held = [flag for flag in found.open.values() if flag["rule"] == "market_disparity"]
+        on_sale = sales.on_sale().get(reference_market, 0)
+        repeated = known(told, decided, held, reference_market, on_sale, sweep.snapshot_date)
         findings = [
-            *(row for row in told if _is_decided(row, found, history, seen, silent)),
+            *(row for row in decided if row not in repeated or not _is_new(row, found)),
             *markups(offers, rates, ranks),
             *_promises(history, kinds),
         ]
@@ -130,10 +135,8 @@ def _is_decided(row: Row, found: Flags, history: History, seen: dict[Key, Row], 
     """Whether a disparity is more than two prices, where that is not enough."""
     contrary = [found.open.get((row["rule"], *offer)) for offer in row["compared_offers"]]
     is_contradicted = any(flag and (flag["size_pct"] > 0) is not (row["size_pct"] > 0) for flag in contrary)
-    before = found.open.get((row["rule"], *row["offer"]))
-    is_new = before is None or (before["size_pct"] > 0) is not (row["size_pct"] > 0)
     is_one_silent = any(source == row["source"] and market != row["market"] for source, market in silent)
-    if not is_contradicted and not (is_new and (is_one_silent or _has_left_it_open(row, history))):
+    if not is_contradicted and not (_is_new(row, found) and (is_one_silent or _has_left_it_open(row, history))):
         return True
     own, beside = seen.get(row["offer"]), seen.get(row["compared_offers"][0])
     reference = key_of(own["against"], OFFER) if own else row["offer"]
@@ -153,6 +156,12 @@ def _is_decided(row: Row, found: Flags, history: History, seen: dict[Key, Row], 
         and 100 * abs(pair["total"] / beside["total"] - 1) <= ALIKE_PCT
         for pair in others
     )
+
+
+def _is_new(row: Row, found: Flags) -> bool:
+    """Whether no open finding says so already."""
+    before = found.open.get((row["rule"], *row["offer"]))
+    return before is None or (before["size_pct"] > 0) is not (row["size_pct"] > 0)
 
 
 def _move_on(

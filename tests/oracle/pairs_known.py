@@ -1,0 +1,55 @@
+"""Two prices without a third one that say nothing new: other offers show that the reference market's price deviates.
+
+Those of the property do, tonight or still; or those of five properties, and of clearly more than half of its properties
+that can show it. They must differ by as much, in the direction that the reference market's price makes them differ.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from statistics import median
+
+from history import Row
+from relations_of_disparity import ALLOWED_PCT, DISPARITY_PCT
+from relations_of_pairs import TOLERANCE_PCT
+from shares import share_bound
+
+
+def known(told: list[Row], decided: list[Row], held: list[Row], market: str, on_sale: int, day: date) -> list[Row]:
+    """Return those of tonight's disparities; `held`: open ones, `market`: the reference market."""
+    shown = [row for row in decided if row["market"] == market]
+    shown += [flag for flag in held if flag["market"] == market and flag["check_in"] > day]
+    lone = [row for row in told if row["market"] != market and len(row["evidence"]) == 2]
+    found = [row for row in lone if any(_is_of_one(row, other) and _is_explained(row, other) for other in shown)]
+    for is_dearer in (True, False):
+        sizes: dict[int, list[Row]] = {}
+        for row in shown:
+            if (row["size_pct"] > 0) is is_dearer:
+                sizes.setdefault(row["property_id"], []).append(row)
+        if len(sizes) < 5:
+            continue
+        middle = {
+            "size_pct": median(median(row["size_pct"] for row in its) for its in sizes.values()),
+            "is_converted": any(_is_converted(row) for its in sizes.values() for row in its),
+        }
+        alike = [row for row in lone if _is_explained(row, middle)]
+        others = {row["property_id"] for row in alike} - sizes.keys()
+        if share_bound(len(sizes), max(len(sizes), on_sale - len(others)), -1) > 0.5:
+            found += alike
+    return found
+
+
+def _is_of_one(row: Row, other: Row) -> bool:
+    return all(row[name] == other[name] for name in ("property_id", "product_type"))
+
+
+def _is_explained(row: Row, other: Row) -> bool:
+    """Whether a price differs from the reference market's by what that one differs from others."""
+    converted = _is_converted(row) or _is_converted(other)
+    allowed = DISPARITY_PCT + (ALLOWED_PCT if converted else float(TOLERANCE_PCT))
+    together = (1 + row["size_pct"] / 100) * (1 + other["size_pct"] / 100)
+    return (row["size_pct"] > 0) is not (other["size_pct"] > 0) and 100 * abs(together - 1) <= allowed
+
+
+def _is_converted(row: Row) -> bool:
+    return bool(row.get("currency_basis") == "reference_rate" or row.get("is_converted"))
