@@ -8,9 +8,9 @@ from rich.text import Text
 
 from pipeline.cli.terminal import Terminal, listing
 from pipeline.lake import Lake
+from pipeline.lake.simulated import SIMULATED
 from pipeline.night.confirm import ConfirmSummary, confirm
 from pipeline.night.confirm_plan import choose_flags
-from pipeline.night.summary import SIMULATED
 from pipeline.replay.case_notes import flags_of_cases
 from pipeline.settings import read_settings
 

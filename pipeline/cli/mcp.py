@@ -22,6 +22,7 @@ from pipeline.cli.query import as_json
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.domain.texts import printable, printable_json, shortened
 from pipeline.lake import Lake
+from pipeline.lake.simulated import simulated_note
 from pipeline.lake.user_query import Bounds, user_query
 from pipeline.settings import Settings, read_settings
 
@@ -126,9 +127,8 @@ class _Tools:
         from pipeline.replay.case_notes import case_row
 
         with _reported():
-            return _as_text(
-                [{name: as_json(value) for name, value in case_row(self._lake, case_id).items()}], is_cut=False
-            )
+            row = {name: as_json(value) for name, value in case_row(self._lake, case_id).items()}
+            return _as_text([row], is_cut=False, note=simulated_note(self._lake.published_file))
 
     def findings(
         self,
@@ -163,7 +163,7 @@ class _Tools:
         with _reported():
             first, *_ = flags_of_cases(self._lake, [flag_id])
             explained = explain(self._lake, first, self._settings.max_body_bytes)
-            return _cut(_json(explained_as_json(explained)))
+            return _cut(_json(_noted(simulated_note(self._lake.published_file)) | explained_as_json(explained)))
 
     def evidence(
         self,
@@ -185,18 +185,22 @@ class _Tools:
         with _reported(), self._queries.one() as process, user_query(file, sql, bounds, process=process) as answer:
             found = list(islice(answer.rows(), limit + 1))
             rows = [dict(zip(answer.columns, map(as_json, row), strict=True)) for row in found[:limit]]
-            return _as_text(rows, is_cut=len(found) > limit)
+            return _as_text(rows, is_cut=len(found) > limit, note=simulated_note(file))
 
 
-def _as_text(rows: list[_Rows], *, is_cut: bool) -> str:
+def _noted(note: str) -> dict[str, Any]:
+    return {"note": note} if note else {}
+
+
+def _as_text(rows: list[_Rows], *, is_cut: bool, note: str = "") -> str:
     """Return as many rows as fit, as JSON; if not all do, long texts are cut first."""
-    if len(text := _json({"rows": rows, "is_cut": is_cut})) <= _MOST_LETTERS:
+    if len(text := _json(_noted(note) | {"rows": rows, "is_cut": is_cut})) <= _MOST_LETTERS:
         return text
     rows = [
         {name: shortened(value, _MOST_OF_A_TEXT) if isinstance(value, str) else value for name, value in row.items()}
         for row in rows
     ]
-    while len(text := _json({"rows": rows, "is_cut": is_cut})) > _MOST_LETTERS:
+    while len(text := _json(_noted(note) | {"rows": rows, "is_cut": is_cut})) > _MOST_LETTERS:
         if len(rows) == 1:
             return _cut(text)
         rows, is_cut = rows[: len(rows) // 2], True

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from pipeline.cli.terminal import Terminal, listing
 from pipeline.lake import Lake
+from pipeline.lake.simulated import SIMULATED
 from pipeline.night.quotes import QuoteSummary, all_summaries, quote
-from pipeline.night.summary import SIMULATED
 from pipeline.process.signals import stoppable
 from pipeline.quote.outcomes import QuoteOutcome
 from pipeline.quote.sample import Sample

@@ -12,10 +12,11 @@ from rich.text import Text
 from pipeline.cli.terminal import listing
 from pipeline.domain.search import STATUSES
 from pipeline.lake.raw import Manifest
+from pipeline.lake.simulated import SIMULATED
 from pipeline.night.choose_detail import Choice
 from pipeline.night.outlook import Outlook
 from pipeline.night.overview import Overview, SweepOverview
-from pipeline.night.summary import SIMULATED, NightSummary, lines_of
+from pipeline.night.summary import NightSummary, lines_of
 from pipeline.night.supplier import supplier_name, what_else
 from pipeline.night.tolerance import failed_share
 from pipeline.plan.estimate import Bound, Step

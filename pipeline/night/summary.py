@@ -8,9 +8,8 @@ from pipeline.domain.errors import TooManyFailures
 from pipeline.domain.search import STATUSES
 from pipeline.domain.texts import in_markdown
 from pipeline.lake.database import query_published
+from pipeline.lake.simulated import SIMULATED
 from pipeline.publish import Published
-
-SIMULATED = "Simulated data: the bundled sandbox answered, not a supplier."
 
 # Runs in plain DuckDB on the published file; every amount comes with its currency. Lists and details are never mixed.
 QUERY = (

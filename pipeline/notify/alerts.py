@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
+from pipeline.lake.simulated import simulated_note
 from pipeline.lake.user_query import Bounds
 from pipeline.notify.alert_rules import AlertRules, Receiver, Rule
 from pipeline.notify.match import News, Row, messages, news, with_page
@@ -68,6 +69,8 @@ def tell_alerts(
     outbox: Outbox[_Held] = Outbox(lake, _OUTBOX, _Held, {})
     chosen = {rule.name: named(lake, selected(lake.published_file, rule, bounds)) for rule in rules.rule}
     found = {name: placed(lake, rows, case_pages) for name, rows in chosen.items()}
+    note = simulated_note(lake.published_file)
+    where = f"{note}\n{where}" if note else where
     results = []
     for rule in rules.rule:
         sent = outbox.held.get(rule.name, {})

@@ -21,6 +21,7 @@ from nights import load_night, started_at
 from pipeline.cli.mcp import server
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
+from pipeline.lake.simulated import SIMULATED
 from pipeline.publish import publish
 from pipeline.settings import Settings
 
@@ -146,7 +147,8 @@ def test_a_query_is_cut_at_its_limit_and_one_that_writes_or_reaches_out_is_refus
             ("query", {"sql": "SELECT * FROM mart.offer_latest; DROP TABLE mart.sweep"}),
         )
     )
-    assert json.loads(answers[0][1]) == {"rows": [{"range": 0}, {"range": 1}, {"range": 2}], "is_cut": True}
+    first = json.loads(answers[0][1])
+    assert first == {"note": SIMULATED, "rows": [{"range": 0}, {"range": 1}, {"range": 2}], "is_cut": True}
     assert json.loads(answers[1][1])["is_cut"]
     assert len(answers[1][1]) <= 40_000
     assert [is_error for is_error, _ in answers] == [False, False, True, True, True, True]

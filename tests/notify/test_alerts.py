@@ -17,6 +17,7 @@ from nights import sweep_id
 
 from pipeline.domain.errors import InputError, SweepStopped
 from pipeline.lake import Lake
+from pipeline.lake.simulated import SIMULATED
 from pipeline.notify import ways
 from pipeline.notify.alert_rules import AlertRules, Rule
 from pipeline.notify.alerts import confirmed, tell_alerts
@@ -77,7 +78,7 @@ def test_a_row_is_reported_once_and_once_more_when_it_is_over(lake, monkeypatch)
         tell_alerts(lake, rules(), WHERE)
         assert [message["subject"] for message in got] == ["nightaudit [warning] sweeps: 1 new"]
         assert sweep_id(0) in got[0]["text"]
-        assert WHERE in got[0]["text"]
+        assert got[0]["text"].endswith(f"\n{SIMULATED}\n{WHERE}")
         tell_alerts(lake, rules("false"), WHERE)
         tell_alerts(lake, rules("false"), WHERE)
         assert [message["subject"] for message in got[1:]] == ["nightaudit [resolved] sweeps: 1 resolved"]
