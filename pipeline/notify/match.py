@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.domain.amounts import cost_said
 from pipeline.domain.texts import in_a_chat
+from pipeline.lake.relations import finding_rules
 from pipeline.notify.alert_rules import Rule
 
 # Rows that a message lists; it says how many there are.
@@ -40,12 +42,27 @@ def key_of(rule: Rule, row: Row) -> str:
 
 
 def words_of(rule: Rule, row: Row) -> str:
-    """Return a row in words: its place and finding, if it has one, its key, and its page."""
+    """Return a row in words: its place, problem and finding, if it has one, its key, and its page."""
     words = _in_a_line(key_of(rule, row))
     if finding := _in_a_line(row.get("finding") or ""):
+        finding = f"{_problem(row)}{finding}{_cost_and_since(row)}"
         place = ", ".join(f"{word}{_named(row, name)}" for name, word in _PLACE.items() if row.get(name) is not None)
         words = f"{place}: {finding} ({words})" if place else f"{finding} ({words})"
     return with_page(words, row.get(CASE_PAGE))
+
+
+def _problem(row: Row) -> str:
+    found = finding_rules().get(row.get("rule") or "")
+    return f"{found.title}. " if found else ""
+
+
+def _cost_and_since(row: Row) -> str:
+    """Return what a case costs and since when it is open; nothing of other rows."""
+    # Files of earlier versions lack the time at which a case opened.
+    if "exposure_eur" not in row or (since := row.get("opened_at") or row.get("first_seen_at")) is None:
+        return ""
+    cost = cost_said(row["exposure_eur"], row.get("amounts"))
+    return f" {f'Cost: {cost}, since' if cost else 'Open since'} {since:%-d %b %Y}."
 
 
 def with_page(words: str, page: str | None) -> str:

@@ -30,7 +30,7 @@ def written(tmp_path, text):
 
 def test_the_sample_can_be_read():
     rules = read_rules(Path(pipeline.sample.__file__).with_name("alerts.toml"))
-    assert {rule.relation for rule in rules.rule} == {"report.flag", "mart.sweep"}
+    assert {rule.relation for rule in rules.rule} == {"report.finding_case", "mart.sweep"}
 
 
 @pytest.mark.parametrize(

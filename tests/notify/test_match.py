@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -65,6 +66,17 @@ def test_a_message_names_the_property_where_its_name_is_known():
     row = {"flag_id": "x-1", "finding": "Sold too low.", "property_id": 7, "property_name": "Hotel Astoria"}
     ((_, text),) = messages(RULE, news(RULE, [row], {}), "see the page")
     assert "- property 7 (Hotel Astoria): Sold too low. (x-1)" in text
+
+
+def test_a_message_of_a_case_says_what_is_wrong_what_it_costs_and_since_when():
+    row = {"case_id": "case-1", "rule": "wrong_discount", "finding": "2 offers.", "property_id": 7, "amounts": []}
+    row |= {"exposure_eur": Decimal("1234.5"), "opened_at": datetime(2026, 10, 14, 2, tzinfo=UTC)}
+    rule = RULE.model_copy(update={"relation": "report.finding_case", "key": ("case_id",)})
+    ((_, text),) = messages(rule, news(rule, [row], {}), "see the page")
+    problem = "Stated discount does not match the prices"
+    assert f"- property 7: {problem}. 2 offers. Cost: 1,234 EUR, since 14 Oct 2026. (case-1)" in text
+    ((_, text),) = messages(rule, news(rule, [row | {"exposure_eur": Decimal(0)}], {}), "see the page")
+    assert "2 offers. Open since 14 Oct 2026. (case-1)" in text
 
 
 def test_a_message_links_the_page_of_a_case_below_its_finding():
