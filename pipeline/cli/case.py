@@ -1,6 +1,6 @@
 """`nightaudit cases` and `nightaudit case`: what to call about, and the notes on it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 
@@ -13,12 +13,15 @@ from pipeline.domain.errors import LakeError
 from pipeline.domain.texts import printable, shortened
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
+from pipeline.lake.simulated import simulated_note
 from pipeline.publish.refresh import refresh
-from pipeline.replay.case_notes import case_row, cases_query, open_cases, say_of_case
+from pipeline.replay.case_notes import case_row, cases_query, open_cases, refuse_unknown_places, say_of_case
 from pipeline.replay.finding import Row
 from pipeline.settings import read_settings
 
 _CASES_OF_A_TABLE = 25
+# A narrower terminal shows each case in three lines.
+_WIDTH_OF_A_TABLE = 140
 # Characters of a property's name, which may be of any length.
 _NAME = 120
 
@@ -28,24 +31,46 @@ def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, o
 
     `places` filters them by columns of `mart.property`. The default of `limit` is 25 in a table, and all otherwise.
     """
+    lake = Lake(read_settings().lake)
+    refuse_unknown_places(lake, places)
     if form != "table" or output is not None:
         # Nested columns do not fit a spreadsheet's cells; `nightaudit case` shows their content.
         flat = "* EXCLUDE (evidence, amounts, markets), array_to_string(markets, ', ') AS markets"
         show_query(f"SELECT {flat} FROM ({cases_query(places)})", form, limit, None, output)  # noqa: S608 - our own words
         return
-    lake = Lake(read_settings().lake)
-    table = listing("case", "status", "problem", "where", "cost", "since", "finding")
-    for case in open_cases(lake, limit or _CASES_OF_A_TABLE, places):
-        # As Text, because they come from the supplier and must not be read as markup.
-        where, finding = Text(_whom(case)), Text(case["finding"])
-        problem = finding_rules()[case["rule"]].title
-        cost, since = cost_said(case["exposure_eur"], case["amounts"]) or "", f"{_opened_at(case):%Y-%m-%d}"
-        table.add_row(case["case_id"], case["status"], problem, where, Text(cost), since, finding)
-    if table.row_count:
-        Terminal().print(table)
-        return
-    asked = ", ".join(f"{column.removeprefix('property_')} {it}" for column, it in places.items() if it is not None)
-    Terminal().print(Text(f"No case is open for {asked}." if asked else "No case is open."))
+    console, cases = Terminal(), open_cases(lake, limit or _CASES_OF_A_TABLE, places)
+    if note := simulated_note(lake.published_file):
+        console.print(Text(note))
+    if not cases:
+        asked = ", ".join(f"{column.removeprefix('property_')} {it}" for column, it in places.items() if it is not None)
+        console.print(Text(f"No case is open for {asked}." if asked else "No case is open."))
+    elif console.width < _WIDTH_OF_A_TABLE:
+        _print_in_lines(console, cases)
+    else:
+        table = listing("case", "status", "problem", "where", "cost", "since", "finding")
+        for case in cases:
+            # As Text, because they come from the supplier and must not be read as markup.
+            table.add_row(case["case_id"], case["status"], *(Text(words) for words in _in_words(case)))
+        console.print(table)
+
+
+def _in_words(case: Row) -> tuple[str, ...]:
+    """Return problem, place, cost, first day and finding of a case."""
+    cost = cost_said(case["exposure_eur"], case["amounts"]) or ""
+    problem = finding_rules()[case["rule"]].title
+    return problem, _whom(case), cost, f"{_opened_at(case):%Y-%m-%d}", case["finding"]
+
+
+def _print_in_lines(console: Terminal, cases: Sequence[Row]) -> None:
+    for case in cases:
+        problem, where, cost, since, finding = _in_words(case)
+        first = Text.assemble((case["case_id"], "bold"), f"  {case['status']} since {since}  {cost}")
+        # What is cut is in `nightaudit case`; a pipe gets all of it.
+        for line in (first, Text(f"  {where}: {problem}"), Text(f"  {finding}", style="dim")):
+            if console.is_terminal:
+                console.print(line, no_wrap=True, overflow="ellipsis")
+            else:
+                console.print(line, soft_wrap=True)
 
 
 def show_or_note(

@@ -33,6 +33,19 @@ def cases_query(places: Mapping[str, str | None]) -> str:
     return f"{_NAMED} WHERE status NOT IN ('closed', 'part_of'){chosen} ORDER BY urgency"
 
 
+def refuse_unknown_places(lake: Lake, places: Mapping[str, str | None]) -> None:
+    """Raise InputError if no property has the given values of columns of `mart.property`."""
+    known = {of: it for of, it in places.items() if it is not None}
+    has = " AND ".join(f"lower({of}) = lower({quoted(it)})" for of, it in known.items())
+    if known and not _rows(lake, f"SELECT property_id FROM mart.property WHERE {has} LIMIT 1", {}):  # noqa: S608 - quoted
+        asked = ", ".join(f"{of.removeprefix('property_')} {it}" for of, it in known.items())
+        raise InputError(
+            f"No property has these: {asked}.",
+            hint='List the possible values: nightaudit query "SELECT DISTINCT city, brand, property_group FROM '
+            'mart.property"',
+        )
+
+
 def open_cases(lake: Lake, limit: int, places: Mapping[str, str | None] | None = None) -> list[Row]:
     """Return the open cases as `cases_query` does, `limit` of them."""
     return _rows(lake, f"{cases_query(places or {})} LIMIT $limit", {"limit": limit})

@@ -14,6 +14,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, LakeError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
+from pipeline.lake.simulated import SIMULATED
 from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
 from pipeline.publish import publish, republish_all
@@ -182,3 +183,25 @@ def test_open_cases_are_written_in_full_for_spreadsheets_and_programs(lake, monk
     assert line.startswith(f"{case['case_id']},market_disparity,")
     list_cases(None, {}, "xlsx", tmp_path / "cases.xlsx")
     assert (tmp_path / "cases.xlsx").read_bytes().startswith(b"PK")
+
+
+def test_cases_are_a_few_lines_each_on_a_narrow_terminal_and_a_misspelt_city_is_not_all_clear(
+    lake, monkeypatch, tmp_path, capsys
+):
+    from pipeline.cli.case import list_cases
+
+    refresh(lake)
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    list_cases(None, {}, "table", None)
+    (case,) = open_cases(lake, 10)
+    note, first, second, third = capsys.readouterr().out.splitlines()
+    assert note == SIMULATED
+    assert first.startswith(f"{case['case_id']}  ")
+    assert second == "  property 1, DE: Price differs from other markets"
+    assert third == f"  {case['finding']}"
+    for form in ("table", "csv"):
+        with pytest.raises(InputError, match="No property has these: city Berln") as caught:
+            list_cases(None, {"city": "Berln", "brand": None}, form, None)
+        assert "SELECT DISTINCT city, brand, property_group FROM mart.property" in caught.value.hint
