@@ -120,8 +120,9 @@ def _(ask, hotel, market, mo, source):
 @app.cell
 def _(ask, hotel, market, pl, source, stay):
     history = ask(
-        "SELECT offer_key, coalesce(room_name, 'room ' || room_id) AS room, coalesce(board_name, 'no board') AS board, "
-        "refundability, is_offered, valid_from, coalesce(valid_to, last_seen_at) AS valid_to, currency, "
+        "SELECT offer_key, room_id, coalesce(room_name, 'room ' || room_id) AS room, "
+        "coalesce(board_name, 'no board') AS board, refundability, is_offered, valid_from, "
+        "coalesce(valid_to, last_seen_at) AS valid_to, currency, "
         "total::DOUBLE AS total, pre_promo_total::DOUBLE AS pre_promo_total, floor::DOUBLE AS floor, "
         "available_rooms, change, began_sweep_id, began_search_id FROM mart.offer_history "
         "WHERE property_id = $property_id AND market = $market AND source = $source AND check_in = $check_in "
@@ -203,19 +204,23 @@ def _(mo, shown):
     mo.vstack(
         [
             mo.md("### All intervals in the chart\n\n`began_sweep_id` and `began_search_id` identify the raw answer."),
-            mo.ui.table(shown.drop("offer_key", "offer", "since", "until"), selection=None, page_size=15),
+            mo.ui.table(shown.drop("offer_key", "room_id", "offer", "since", "until"), selection=None, page_size=15),
         ]
     )
 
 
 @app.cell
-def _(hotel, market, mo, source, stay):
+def _(currency, history, hotel, market, mo, pl, room, source, stay):
+    # By their ids: a supplier's name may hold what ends a quotation.
+    _ids = history.filter(pl.col("room") == room.value)["room_id"].drop_nulls().unique().sort()
+    _rooms = "" if room.value == "all rooms" else f"\n  AND room_id IN ({', '.join(map(str, _ids))})"
     mo.md(
         f"""
 ## The same as a query
 
 ```sql
-SELECT offer_key, room_name, board_name, valid_from, valid_to, is_offered, total, pre_promo_total, floor, currency
+SELECT offer_key, room_name, board_name, refundability, valid_from, coalesce(valid_to, last_seen_at) AS valid_to,
+       total, pre_promo_total, floor, currency
 FROM mart.offer_history
 WHERE property_id = {hotel.value}
   AND market = '{market.value}'
@@ -223,7 +228,9 @@ WHERE property_id = {hotel.value}
   AND check_in = '{stay.value["check_in"]}'
   AND nights = {stay.value["nights"]}
   AND party = '{stay.value["party"]}'
-  AND product_type = '{stay.value["product_type"]}'
+  AND product_type = '{stay.value["product_type"]}'{_rooms}
+  AND currency = '{currency.value}'
+  AND is_offered
 ORDER BY offer_key, valid_from
 ```
 """  # noqa: S608 - shown, not run

@@ -178,6 +178,7 @@ def _(alt, ask, mo, offer):
 
 @app.cell
 def _(market, mo, verdict):
+    _verdict = "" if verdict.value == "%" else f"\n  AND reference_verdict = '{verdict.value}'"
     mo.md(
         f"""
 ## The same as a query
@@ -187,8 +188,7 @@ SELECT reference_verdict, property_id, check_in, nights, product_type, currency,
        lowest_before, history_days, offer_key
 FROM mart.reference_price
 WHERE source = 'multi'
-  AND market = '{market.value}'
-  AND reference_verdict LIKE '{verdict.value}'
+  AND market = '{market.value}'{_verdict}
 ORDER BY pre_promo_total / total DESC, property_id, offer_key
 LIMIT 100
 ```

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import importlib.util
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -142,6 +144,12 @@ def test_the_booking_window_answers_in_a_sentence_and_says_what_the_answer_rests
 @pytest.mark.slow
 def test_price_trends_opens_on_a_stay_that_can_still_be_booked(dear_late, monkeypatch):
     """Though the prices of those that have begun moved more often."""
-    _, names = ran(notebook("price_trends"), dear_late, monkeypatch)
+    text, names = ran(notebook("price_trends"), dear_late, monkeypatch)
     assert names["stay"].value["check_in"] == FIRST_DAY + timedelta(days=40)
     assert sum(option.endswith("(has begun)") for option in names["stay"].options) == 2
+    # The query below the chart gives what the chart shows.
+    plain = html.unescape(re.sub("<[^>]*>", "", text))
+    query = re.search(r"SELECT offer_key, room_name.*?ORDER BY offer_key, valid_from", plain, re.DOTALL)[0]
+    with open_published(dear_late.published_file) as session:
+        assert len(session.sql(query).fetchall()) == names["shown"].height
+    assert f"currency = '{names['currency'].value}'" in query
