@@ -6,7 +6,7 @@ from pipeline.report.chart_kinds import calendar, shares, towards_the_stay
 from pipeline.report.charts import svg
 from pipeline.report.page import Column, Page, Section, counted, named, percent, share, shown, whole
 from pipeline.report.read import Reader
-from pipeline.report.words import said
+from pipeline.report.words import are_alike, first_of, said
 
 _TWICE = "This section needs two nights that saw the same offers."
 # The most rows that are readable in a chart.
@@ -58,10 +58,13 @@ def _by_market(latest: pl.DataFrame) -> Section:
         else ""
     )
     least = of_one.row(0, named=True) if of_one.height else None
+    printed = [share(*row) for row in of_one.select("offered", "answered").iter_rows()]
     return Section(
         "availability",
-        f"{least['market']} ({least['product_type']}, {said('operation', least['operation'])}) has the least on sale: "
-        f"{share(least['offered'], least['answered'])} of {counted(least['answered'], 'cell')}"
+        f"Every market has the same share on sale: {printed[0]} of the cells"
+        if are_alike(printed)
+        else first_of(f"{least['market']} ({least['product_type']}, {said('operation', least['operation'])})", printed)
+        + f" the least on sale: {printed[0]} of {counted(least['answered'], 'cell')}"
         if least
         else "Nothing was answered",
         "On sale: the cell has an offer. Absent: the answer does not name the property at all, which is not the same "

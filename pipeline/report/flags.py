@@ -97,9 +97,13 @@ def by_rule_section(standing: pl.DataFrame, new: pl.DataFrame, ended: pl.DataFra
         .sort(["standing", "rule"], descending=[True, False])
     )
     most = by_rule.row(0, named=True) if by_rule.height else None
+    words = most["rule_words"] if most else ""
+    alike = by_rule.filter(pl.col("standing") == pl.col("standing").max()).height
     return Section(
         "findings_by_rule",
-        f"The most frequent finding: {most['rule_words'][0].lower()}{most['rule_words'][1:]} ({most['standing']:,})"
+        f"The most frequent findings: {alike} rules with {most['standing']:,} each"
+        if most and most["standing"] and alike > 1
+        else f"The most frequent finding: {words[0].lower()}{words[1:]} ({most['standing']:,})"
         if most
         else "No rule found anything",
         "One price can break several rules, so adding up the rules does not give a number of prices. Findings whose "

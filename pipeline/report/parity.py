@@ -9,6 +9,7 @@ from pipeline.report.floors import floor_compliance, headroom, headroom_calendar
 from pipeline.report.gaps import ONE_MARKET, exchange_rates, gap_decomposition
 from pipeline.report.page import Column, Page, Section, counted, named, share, shown, whole
 from pipeline.report.read import Reader
+from pipeline.report.words import are_alike, first_of
 
 _RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx_markup")
 _VERDICTS = {
@@ -78,10 +79,13 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
         f"The chart shows the {lowest.height} lowest scores, of {worst.height}." if lowest.height < worst.height else ""
     )
     first = worst.row(0, named=True) if worst.height else None
+    printed = [f"{score:.1f}" for score in worst["parity_score"]]
     return Section(
         "score",
-        f"{first['market']} has the lowest parity score: {first['parity_score']:.1f} of 100 ({first['product_type']}, "
-        f"{first['currency']}); {first['property_score']:.1f} if each property counts once"
+        f"Every market has the same parity score: {printed[0]} of 100"
+        if are_alike(printed)
+        else first_of(f"{first['market']} ({first['product_type']}, {first['currency']})", printed)
+        + f" the lowest parity score: {printed[0]} of 100; {first['property_score']:.1f} if each property counts once"
         if first
         else "No market could be compared",
         "How a market's offers compare with the same offer in the reference market: win is cheaper, lose is dearer, "

@@ -10,7 +10,7 @@ from pipeline.report.charts import INK, SERIES, SOFT, WIDTH, AnyChart, chart, sv
 from pipeline.report.findings import findings, flags
 from pipeline.report.page import Column, Page, Section, counted, named, percent, share, shown, whole
 from pipeline.report.read import Reader
-from pipeline.report.words import kinds_said, lead_days_said, said
+from pipeline.report.words import are_alike, first_of, kinds_said, lead_days_said, said
 
 _RULES = (
     "phantom_promotion",
@@ -94,11 +94,13 @@ def _incidence(reader: Reader) -> Section:
         panels.append(svg(bars))
     markets = places.filter(pl.col("dimension") == "market").sort("incidence_pct", "value", descending=[True, False])
     first = markets.row(0, named=True) if markets.height else None
-    last = markets.row(-1, named=True) if markets.height > 1 else None
-    least = f"; {last['value']} the fewest, {percent(last['incidence_pct'])}" if last else ""
+    printed = [percent(pct) for pct in markets["incidence_pct"]]
+    least = f"; {markets['value'][-1]} the fewest, {printed[-1]}" if len(set(printed)) > 1 else ""
     return Section(
         "targeting",
-        f"{first['value']} has the most promotions: {percent(first['incidence_pct'])} of the offers{least}"
+        f"Every market has the same share of promotions: {printed[0]} of the offers"
+        if first and first["incidence_pct"] and are_alike(printed)
+        else f"{first_of(first['value'], printed)} the most promotions: {printed[0]} of the offers{least}"
         if first and first["incidence_pct"]
         else "No promotions to compare",
         "List offers below their price before promotions, as a share of the offers with a total. Value adds do not "

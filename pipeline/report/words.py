@@ -1,7 +1,7 @@
 """Words for the codes in our columns, on pages. The figures in files keep the codes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -129,6 +129,17 @@ def printed(value: object) -> object:
 def rule_said(rule: str) -> str:
     """Return the title of a rule."""
     return _VALUES["rule"].get(rule) or rule.replace("_", " ").capitalize()
+
+
+def first_of(name: str, printed: Sequence[str]) -> str:
+    """Return who has the first of some printed values, with its verb: `DE has`, `DE and 2 more have`."""
+    more = sum(value == printed[0] for value in printed) - 1
+    return f"{name} and {more:,} more have" if more else f"{name} has"
+
+
+def are_alike(printed: Sequence[str]) -> bool:
+    """Return whether there are several printed values, and they are all the same: none is the most or the least."""
+    return len(printed) > 1 and len(set(printed)) == 1
 
 
 def lead_days_said(step: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.report.page import Column, percent, share, shown
-from pipeline.report.words import kinds_said, lead_days_said, printed, rule_said, said
+from pipeline.report.words import are_alike, first_of, kinds_said, lead_days_said, printed, rule_said, said
 
 
 def test_a_rule_is_said_by_its_title_and_one_without_is_still_no_code():
@@ -49,3 +49,11 @@ def test_an_amount_stands_beside_its_currency_and_a_change_has_a_sign():
     assert Column("gap", "Gap", digits=2, is_change=True).text(row) == "0.00"
     nameless = Column("name", "Property", below="id")
     assert (nameless.text(row), nameless.small(row)) == ("7", None)
+
+
+def test_who_shares_the_first_place_is_not_alone_in_it():
+    assert first_of("DE", ["14.6%", "3.0%"]) == "DE has"
+    assert first_of("DE", ["14.6%", "14.6%", "14.6%", "3.0%"]) == "DE and 2 more have"
+    assert are_alike(["14.6%", "14.6%"])
+    assert not are_alike(["14.6%"])
+    assert not are_alike(["14.6%", "3.0%"])
