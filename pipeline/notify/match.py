@@ -62,7 +62,7 @@ def _cost_and_since(row: Row) -> str:
     if "exposure_eur" not in row or (since := row.get("opened_at") or row.get("first_seen_at")) is None:
         return ""
     cost = cost_said(row["exposure_eur"], row.get("amounts"))
-    return f" {f'Cost: {cost}, since' if cost else 'Open since'} {since:%-d %b %Y}."
+    return f" {f'Cost: {cost}, found' if cost else 'Found'} since {since:%-d %b %Y}."
 
 
 def with_page(words: str, page: str | None) -> str:

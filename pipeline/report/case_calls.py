@@ -47,7 +47,8 @@ def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> l
         # A case of several markets names them itself.
         place = "" if place in row["finding"] else place
         to_do = _to_do(row)
-        cost = f" Cost: {row['cost']}," if row["cost"] else " Open"
+        # The finding may speak of a longer time: found since is not true since.
+        cost = f" Cost: {row['cost']}, found" if row["cost"] else " Found"
         since = f"{cost} since {row['since']:%-d %b %Y}."
         others = sum(each["whom"] == row["whom"] for each in worth) - 1
         also = f" {counted(others, 'more problem')} there." if others else ""

@@ -9,7 +9,7 @@ from pipeline.domain.amounts import cost_said
 from pipeline.report.page import Column
 
 COST: Final = Column("cost", "Cost", digits=0)
-SINCE: Final = Column("since", "Since")
+SINCE: Final = Column("since", "Found since")
 # For the notes of tables with a cost.
 NOTE: Final = (
     "Cost adds up one price difference for each property, market and stay, the median of its offers, in euro at the "

@@ -74,9 +74,9 @@ def test_a_message_of_a_case_says_what_is_wrong_what_it_costs_and_since_when():
     rule = RULE.model_copy(update={"relation": "report.finding_case", "key": ("case_id",)})
     ((_, text),) = messages(rule, news(rule, [row], {}), "see the page")
     problem = "Stated discount does not match the prices"
-    assert f"- property 7: {problem}. 2 offers. Cost: 1,234 EUR, since 14 Oct 2026. (case-1)" in text
+    assert f"- property 7: {problem}. 2 offers. Cost: 1,234 EUR, found since 14 Oct 2026. (case-1)" in text
     ((_, text),) = messages(rule, news(rule, [row | {"exposure_eur": Decimal(0)}], {}), "see the page")
-    assert "2 offers. Open since 14 Oct 2026. (case-1)" in text
+    assert "2 offers. Found since 14 Oct 2026. (case-1)" in text
 
 
 def test_a_message_links_the_page_of_a_case_below_its_finding():

@@ -142,7 +142,7 @@ def test_what_costs_most_is_called_about_first_however_new_or_severe_it_is():
         "2 problems opened: Stated discount does not match the prices (Hotel 8); "
         "Stated discount does not match the prices (Hotel 7). 2 problems persist."
     )
-    assert points[1].text.endswith("Of SE. Cost: 30,000 EUR, since 14 Oct 2026.")
+    assert points[1].text.endswith("Of SE. Cost: 30,000 EUR, found since 14 Oct 2026.")
     assert new_cases_section(cases, is_first_night=False).table["property_id"].to_list() == [8, 7]
     assert persisting(cases).table["property_id"].to_list() == [9, 10]
 
@@ -171,7 +171,7 @@ def test_a_line_costs_what_its_markets_do_together_and_is_open_since_the_first_o
         [column.text(row) for column in section.columns if column.name in {"cost", "since"}] for row in section.rows
     ]
     assert shown == [["90 EUR", "2026-10-02"], ["60 EUR", "2026-10-14"]]
-    assert [column.label for column in section.columns][2:4] == ["Cost", "Since"]
+    assert [column.label for column in section.columns][2:4] == ["Cost", "Found since"]
 
 
 def test_a_cost_without_a_rate_is_in_its_own_currencies_and_after_those_in_euro():
@@ -189,7 +189,7 @@ def test_a_cost_without_a_rate_is_in_its_own_currencies_and_after_those_in_euro(
     ]
     quiet = cases_points(cases)[1]
     assert quiet.text.startswith("Call Hotel 9 about")
-    assert quiet.text.endswith(" Open since 14 Oct 2026.")
+    assert quiet.text.endswith(" Found since 14 Oct 2026.")
 
 
 def test_a_call_says_how_much_more_there_is_to_talk_about():
