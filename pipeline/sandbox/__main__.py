@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from pipeline.sandbox.faults.faults import FaultError, Faults, read_faults
+from pipeline.sandbox.faults.faults_said import faults_said
 from pipeline.sandbox.server.network import serve
 from pipeline.sandbox.server.options import DEFAULT_CLIENT_ID, DEFAULT_CLIENT_SECRET, LOOPBACK, Options
 from pipeline.sandbox.world.world import DEFAULT_MISSING_SHARE, DEFAULT_PLANT_SHARE, DEFAULT_PROPERTIES
 
-_FAULTS = "Faults to inject, as JSON, or @FILE to read them from a file. Keys: " + ", ".join(Faults.__struct_fields__)
+_FAULTS = "Faults to inject, as JSON, or @FILE to read them from a file. The keys are listed below."
 
 
 def _instant(text: str) -> datetime:
@@ -44,10 +45,11 @@ def _read_faults(text: str) -> Faults:
         raise typer.BadParameter(str(error)) from None
 
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+# Help in plain text: in the columns of a table, names would be cut on a narrow terminal.
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
-@app.command()
+@app.command(epilog=faults_said())
 def sandbox(
     context: typer.Context,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = LOOPBACK,

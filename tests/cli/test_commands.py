@@ -24,6 +24,8 @@ from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_ending, write_manifest
 from pipeline.night.overview import sweep_rows
 from pipeline.sandbox.__main__ import app as sandbox_app
+from pipeline.sandbox.faults.faults import Faults
+from pipeline.sandbox.faults.faults_said import MEANINGS
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.identifiers import property_ids
 
@@ -197,6 +199,11 @@ def test_the_sandboxs_help_describes_every_option(run_here):
     assert len(options) > 15
     assert [name for name, meaning in options.items() if not meaning] == []
     assert all(word in reported for word in ("--host", "--faults", "8787"))
+    # Each fault with what it does; no name is cut, and no line wrapped, at 80 columns.
+    assert list(MEANINGS) == list(Faults.__struct_fields__)
+    assert all(f"    {key:<23}  {meaning}\n" in reported for key, meaning in MEANINGS.items())
+    assert "--rate-type-optional" in reported
+    assert max(map(len, reported.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
