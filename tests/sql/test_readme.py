@@ -52,7 +52,7 @@ def test_a_view_comes_after_those_that_it_reads():
 def test_every_rule_is_declared_beside_its_relation():
     assert set(declared("audit", "rules")) == {made.name for made in relations("audit")}
     assert {rule.relation for rule in finding_rules().values()} == {
-        made.name for made in relations("report") if "mart.subject_key(" in made.sql
+        made.name for made in relations("report") if "mart.flag_id(" in made.sql
     }
     assert {rule.makes for rule in finding_rules().values()} <= {"flags", "exposures"}
     measured = declared("measure", "measures")
