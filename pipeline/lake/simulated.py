@@ -9,6 +9,6 @@ SIMULATED: Final = "Simulated data: the bundled sandbox answered, not a supplier
 
 
 def simulated_note(file: Path) -> str:
-    """Return what to say of a published file: that its last night is simulated, or nothing."""
+    """Return what to say about a published file: that its last night is simulated, or nothing."""
     last = query_published(file, "SELECT is_simulated FROM mart.sweep ORDER BY started_at DESC LIMIT 1").fetchone()
     return SIMULATED if last and last[0] else ""

@@ -138,7 +138,7 @@ def first_of(name: str, printed: Sequence[str]) -> str:
 
 
 def are_alike(printed: Sequence[str]) -> bool:
-    """Return whether there are several printed values, and they are all the same: none is the most or the least."""
+    """Return whether several printed values are equal, so that none is the most or the least."""
     return len(printed) > 1 and len(set(printed)) == 1
 
 

@@ -7,7 +7,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "status_500_rate": "share of searches and quotes that get a 500",
     "status_503_rate": "share answered with 503",
     "rate_429": "share answered with 429: too many requests",
-    "reset_rate": "share whose connection is reset before the first byte",
+    "reset_rate": "share reset before the first byte",
     "truncate_rate": "share whose body ends half-way",
     "hang_rate": "share without an answer for hang_s seconds",
     "garbage_rate": "share that breaks a careless reader",
