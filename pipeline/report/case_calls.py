@@ -1,6 +1,6 @@
 """The summary's sentences about cases: which problems are new, and whom to call first and why."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -13,8 +13,9 @@ from pipeline.report.page import Point, counted
 # Properties to call, and new problems, that the summary names.
 _CALLS = _NAMED = 3
 _ORDER = (
-    " Whom to call first: serious problems with prices and properties gone quiet, then what is stated beside a price "
-    "(promotions, penalties, fees); of each, the most costly. The tables list all by cost."
+    " Whom to call first: serious problems with prices and properties gone quiet (and other price problems that cost "
+    "as much), then the rest, such as what is stated beside a price (promotions, penalties, fees); of each, the most "
+    "costly. The tables list all by cost."
 )
 
 
@@ -32,7 +33,10 @@ def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> l
     markets = pl.col("market").str.split(", ")
     is_silent = (markets.list.set_difference(list(silent_markets)).list.len() == 0).fill_null(value=False)
     worth = lines.filter(~is_silent).rows(named=True)
-    urgent = sorted(worth, key=lambda row: (not _is_serious(row), not _to_do(row).startswith("Call")))
+    of_prices = _first(worth)
+    urgent = sorted(
+        worth, key=lambda row: ((row["whom"], row["rule"]) not in of_prices, not _to_do(row).startswith("Call"))
+    )
     of_each: dict[str, Mapping[str, Any]] = {}
     for each in urgent:
         of_each.setdefault(each["whom"], each)
@@ -68,10 +72,20 @@ def _named(new: pl.DataFrame) -> str:
     return f": {'; '.join([*named, *more])}."
 
 
-def _is_serious(row: Mapping[str, Any]) -> bool:
-    """Return whether a problem is of high severity, and not about what is only stated beside a price."""
+def _first(rows: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Return the serious problems with a price, and those with a price that cost as much as one of these."""
+    of_price = [row for row in rows if not _is_label(row)]
+    least = min((row["cost_eur"] for row in of_price if row["severity"] == "high" and row["cost_eur"]), default=None)
+    return {
+        (row["whom"], row["rule"])
+        for row in of_price
+        if row["severity"] == "high" or (least and row["cost_eur"] and row["cost_eur"] >= least)
+    }
+
+
+def _is_label(row: Mapping[str, Any]) -> bool:
     rule = finding_rules().get(row["rule"])
-    return row["severity"] == "high" and not (rule and rule.about == "label")
+    return rule is not None and rule.about == "label"
 
 
 def _to_do(row: Mapping[str, Any]) -> str:

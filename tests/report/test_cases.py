@@ -268,7 +268,10 @@ def test_serious_problems_of_prices_and_quiet_properties_come_before_labels_that
     )
     first, *named = cases_points(cases)
     assert [point.bold for point in named] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 7"]
-    assert "Whom to call first: serious problems with prices and properties gone quiet, then" in first.text
+    # One that is less serious and costs more keeps its place among the prices.
+    fx = cases.vstack(frame(case("case-6", "SE", 11, rule="fx_markup", severity="medium", **costs(100))))
+    assert [point.bold for point in cases_points(fx)[1:]] == ["Call Hotel 11", "Call Hotel 8", "Call Hotel 9"]
+    assert "Whom to call first: serious problems with prices and properties gone quiet (and" in first.text
     assert "Whom to call" not in cases_points(cases.filter(pl.col("rule") == "wrong_discount"))[0].text
 
 
