@@ -235,49 +235,6 @@ stand AS (
         of_sweep AS (PARTITION BY voted.property_id, voted.reference_offer_key, voted.reference_sweep_id)
 ),
 
--- Where only prices of the other source show that the reference market deviates: those prices, as witnesses.
-lent AS (
-    SELECT
-        stand.source,
-        stand.property_id,
-        stand.reference_offer_key,
-        list(
-            mart.observation(
-                'witness',
-                pair.source,
-                pair.property_id,
-                pair.offer_key,
-                pair.seen_sweep_id,
-                pair.seen_search_id,
-                pair.seen_offer_no
-            )
-            ORDER BY pair.market, pair.currency
-        )
-        || [
-            mart.observation(
-                'witness',
-                any_value(pair.source),
-                stand.property_id,
-                stand.reference_offer_key,
-                any_value(pair.reference_sweep_id),
-                any_value(pair.reference_search_id),
-                any_value(pair.reference_offer_no)
-            )
-        ] AS witnesses
-    FROM stand
-    INNER JOIN pair
-        ON
-            pair.property_id = stand.property_id
-            AND pair.reference_offer_key = stand.reference_offer_key
-            AND pair.reference_sweep_id = stand.reference_sweep_id
-            AND pair.source <> stand.source
-    WHERE
-        stand.is_reference_apart
-        AND NOT stand.is_outvoted
-        AND pair.is_best
-    GROUP BY stand.source, stand.property_id, stand.reference_offer_key
-),
-
 -- Cells by the last sweep that requested them, and whether all was heard that the supplier says about the market.
 third AS (
     SELECT
@@ -303,6 +260,7 @@ stood AS (
         stand.alike_witnesses,
         stand.markets_agreed,
         CASE WHEN pair.gap > 0 THEN stand.markets_dearer ELSE stand.markets_cheaper END AS markets_apart,
+        stand.is_outvoted,
         stand.is_reference_apart,
         abs(100 + pair.gap_pct - CASE WHEN pair.gap > 0 THEN stand.level_dearer ELSE stand.level_cheaper END)
             AS from_level,
@@ -330,6 +288,54 @@ stood AS (
                 OR (third.sweep_id = pair.seen_sweep_id AND NOT third.is_heard)
             )
     WHERE pair.is_apart
+),
+
+-- Where only prices of the other source show that the reference market deviates: those prices, as witnesses.
+lent AS (
+    SELECT
+        borrowing.source,
+        borrowing.property_id,
+        borrowing.reference_offer_key,
+        list(
+            mart.observation(
+                'witness',
+                pair.source,
+                pair.property_id,
+                pair.offer_key,
+                pair.seen_sweep_id,
+                pair.seen_search_id,
+                pair.seen_offer_no
+            )
+            ORDER BY pair.market, pair.currency
+        )
+        || [
+            mart.observation(
+                'witness',
+                any_value(pair.source),
+                borrowing.property_id,
+                borrowing.reference_offer_key,
+                any_value(pair.reference_sweep_id),
+                any_value(pair.reference_search_id),
+                any_value(pair.reference_offer_no)
+            )
+        ] AS witnesses
+    FROM (
+        SELECT DISTINCT
+            stood.source,
+            stood.property_id,
+            stood.reference_offer_key,
+            stood.reference_sweep_id
+        FROM stood
+        WHERE stood.is_reference_apart AND NOT stood.is_outvoted
+    ) AS borrowing
+    INNER JOIN pair
+        ON
+            pair.property_id = borrowing.property_id
+            AND pair.reference_offer_key = borrowing.reference_offer_key
+            AND pair.reference_sweep_id = borrowing.reference_sweep_id
+            AND pair.source <> borrowing.source
+    WHERE pair.is_best
+    GROUP BY borrowing.source, borrowing.property_id, borrowing.reference_offer_key
 ),
 
 -- Of markets in one currency whose prices are converted, the middle one; of two, the closer to the reference.
