@@ -11,6 +11,7 @@ WITH evidence AS (
         before.fx,
         before.last_flagged_at,
         before.evidence[1].sweep_id AS compared_sweep_id,
+        before.evidence[1].source AS compared_source,
         list_filter(before.evidence, LAMBDA seen: seen['role'] = 'compared')[1] AS compared, -- noqa: RF02
         unnest(before.evidence) AS item
     FROM state.flag_open AS before
@@ -87,7 +88,10 @@ of_flag AS (
             pair.source = evidence.item.source -- noqa: RF01
             AND pair.property_id = evidence.item.property_id -- noqa: RF01
             AND pair.offer_key = evidence.item.offer_key -- noqa: RF01
-    WHERE evidence.rule = 'market_disparity'
+    WHERE
+        evidence.rule = 'market_disparity'
+        -- Prices of the other source only show which deviates.
+        AND pair.source = evidence.compared_source
 ),
 
 -- Two prices in one currency that are still apart: with fewer markets on sale, it may be unknown which deviates, but

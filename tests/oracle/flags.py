@@ -207,7 +207,9 @@ def _ended(
         its = [
             pair
             for offer in flag["evidence"]
-            if (pair := seen.get(offer)) and flag["market"] in {pair["market"], pair["against"]["market"]}
+            if (pair := seen.get(offer))
+            and pair["source"] == flag["source"]
+            and flag["market"] in {pair["market"], pair["against"]["market"]}
         ]
         offers = [history.open.get(offer) for offer in flag["evidence"]]
         is_all_seen = all(row and _is_answered(row, at) and not _is_gone(history, row) for row in offers)
