@@ -131,7 +131,8 @@ def test_a_difference_ends_when_its_price_moves_and_not_when_a_rate_does(tmp_pat
             expected = {("market_disparity", "property", "NO", ids[4])} if night.number < corrected else set()
             assert about_prices(night) == expected, night.number
             points = night.digest["points"]
-            assert any("Price differs from other markets (property " in point for point in points) is (
+            ended = [point for point in points if " ended: " in point]
+            assert any("Price differs from other markets (property " in point for point in ended) is (
                 night.number == corrected
             )
             moved = [point for point in points if "moved in the same direction" in point]

@@ -136,7 +136,7 @@ def test_the_digest_names_whom_to_call_and_what_is_over(nights):
         "Most offers moved in the same direction in market SE, by a median of +7.0%: ask the supplier"
     )
     assert not any("Property gone quiet" in point for points in called for point in points)
-    quiet = next(point for point in reported[6]["points"] if "Property gone quiet" in point)
+    (quiet,) = (point for point in reported[6]["points"] if "Property gone quiet. " in point)
     assert quiet.startswith("Check ")
     many = len(supplier.sold)
     assert f"gone quiet. {many} findings in {many} markets ({', '.join(sorted(supplier.sold))}). No offer" in quiet
