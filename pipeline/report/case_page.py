@@ -134,7 +134,7 @@ def _tiles(case: Row) -> list[tuple[str, str]]:
         ]
     return [
         (case["status"], f"severity {case['severity']}"),
-        (cost or "–", "cost: price differences added up" if cost else "cost: not about an amount"),
+        (cost or "–", "cost: one price difference a stay, added up" if cost else "cost: not about an amount"),
         (shown(size[0], 0), size[1]),
         (f"{case['exposure_weight']:g}", "weight (1 per property if you loaded none)"),
         (f"{case['opened_at']:%-d %b %Y}", "open since"),
@@ -158,7 +158,7 @@ def _notes(case: Row) -> list[str]:
         notes.append(f"First seen on {case['first_seen_at']:%-d %b %Y}; it had ended in between.")
     if case["exposure_eur"] is not None and any(each["currency"] != "EUR" for each in case["amounts"]):
         notes.append(
-            f"In euro, with each offer in one currency: {money(case['exposure_eur'], 'EUR')}, at the day's rates."
+            f"In euro, with each stay in one currency: {money(case['exposure_eur'], 'EUR')}, at the day's rates."
         )
     if case["scope"] != "property" and case["share_pct"] is not None:
         judged = counted(case["properties_judged"], "property", "properties")

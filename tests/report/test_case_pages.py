@@ -267,10 +267,11 @@ def test_an_alert_leads_from_each_finding_to_the_page_of_its_case(lake):
     pages = page_addresses(reports, written_case_pages(lake), "https://rates.example/nightly")
     for reported in tell_alerts(lake, rules, "the digest", case_pages=pages, is_rehearsal=True):
         ((_, text),) = reported.texts
-        _, finding, page, where = ["", *text.splitlines()]
+        finding, page, label, where = text.splitlines()
         assert finding.startswith("- property ")
         assert page.strip() in pages.values()
         assert page.startswith(f"  https://rates.example/nightly/{sweep_id(0)}/cases/case-")
+        assert label.startswith("Simulated data")
         assert where == "the digest"
 
 
@@ -286,7 +287,7 @@ def test_each_problem_has_a_page_before_another_one_has_a_second(monkeypatch):
 @pytest.mark.parametrize(
     ("currency", "in_euro", "said"),
     [
-        ("SEK", Decimal("9.00"), ["In euro, with each offer in one currency: 9.00 EUR, at the day's rates."]),
+        ("SEK", Decimal("9.00"), ["In euro, with each stay in one currency: 9.00 EUR, at the day's rates."]),
         ("JPY", None, []),
         ("EUR", Decimal("90.00"), []),
     ],
