@@ -18,11 +18,16 @@ NOTE: Final = (
 )
 
 
+def cost_of_cases() -> pl.Expr:
+    """Return the cost of several cases in euro as an aggregation of these; null if that of one is unknown."""
+    is_known = pl.col("exposure_eur").null_count() == 0
+    return pl.when(is_known).then(pl.col("exposure_eur").sum()).alias("cost_eur")
+
+
 def cost_and_since() -> list[pl.Expr]:
     """Return the cost and the first day of a line of several cases, as aggregations of these."""
-    is_known = pl.col("exposure_eur").null_count() == 0
     return [
-        pl.when(is_known).then(pl.col("exposure_eur").sum()).alias("cost_eur"),
+        cost_of_cases(),
         pl.col("amounts").explode().drop_nulls(),
         pl.col("opened_at").min().dt.date().alias("since"),
     ]

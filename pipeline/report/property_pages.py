@@ -106,10 +106,10 @@ def _listed(known: Mapping[int, OfProperty], about: Mapping[int, Mapping[str, An
     return Section(
         "properties",
         f"{with_cases:,} of {counted(len(known), 'property has', 'properties have')} open problems",
-        "The property with the most costly problem comes first, and so does that problem; cost is that of this one "
-        "problem, over all its markets. What is not about an amount comes last. Each property has a page with its "
-        f"cases, prices, floors and promotions; at most {PROPERTIES} per night do. Names, cities, brands and groups "
-        "come from `nightaudit load properties FILE`.",
+        "The property with the costliest problem comes first. Its problems are listed by cost, and the cost shown is "
+        "that of the first one, over all its markets. What is not about an amount comes last. Each property has a page "
+        f"with its cases, prices, floors and promotions; at most {PROPERTIES} per night do. Names, cities, brands and "
+        "groups come from `nightaudit load properties FILE`.",
         rows,
         columns=[
             Column("property_name", "Property", is_wide=True, below="property_id"),
@@ -117,7 +117,7 @@ def _listed(known: Mapping[int, OfProperty], about: Mapping[int, Mapping[str, An
             Column("brand", "Brand", is_wide=True),
             Column("property_group", "Group", is_wide=True),
             Column("stars", "Stars", digits=1),
-            Column("cost", "Cost of the first problem", digits=0),
+            Column("cost", "Cost of the costliest problem", digits=0),
             Column("problems", "Open problems", is_wide=True),
             *whole(offers="Offers", cases="Cases"),
         ],

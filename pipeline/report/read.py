@@ -11,6 +11,7 @@ import polars as pl
 from pipeline.lake.database import REPORT_MEMORY
 from pipeline.lake.relations import relation
 from pipeline.report.case_rows import ended_of, with_case_ids
+from pipeline.report.cost import cost_of_cases
 from pipeline.report.scope import Scope
 
 # What a query may use that does not fit into the memory of a report.
@@ -160,12 +161,11 @@ class Reader:
     @property
     def _costly_properties(self) -> list[int]:
         """The properties with open problems, in the order of their most costly one, over all its markets."""
-        cost, is_known = pl.col("exposure_eur").sum(), pl.col("exposure_eur").null_count() == 0
         is_waiting = pl.col("status").is_in(["new", "open"]).alias("is_waiting")
         by_problem = (
             self.cases.drop_nulls("property_id")
             .group_by("property_id", "rule", is_waiting, maintain_order=True)
-            .agg(pl.when(is_known).then(cost).alias("cost_eur"))
+            .agg(cost_of_cases())
             .sort("is_waiting", "cost_eur", descending=True, nulls_last=True, maintain_order=True)
         )
         return by_problem["property_id"].unique(maintain_order=True).to_list()

@@ -62,6 +62,7 @@ WITH flagged AS (
             flag.evidence[1].offer_key,
             flag.subject_key
         ) AS offer,
+        row(flag.check_in, flag.nights, flag.party) AS stay,
         flag.resolved_at IS NULL AS is_open,
         CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.from_currency END AS base_currency,
         CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.to_currency END AS pair_currency,
@@ -275,7 +276,7 @@ grouped AS (
         scoped.pair_currency AS currency,
         any_value(scoped.wider) FILTER (WHERE scoped.is_open) AS wider,
         count(*) FILTER (WHERE scoped.is_open) AS flags,
-        count(DISTINCT row(scoped.check_in, scoped.nights, scoped.party)) FILTER (
+        count(DISTINCT scoped.stay) FILTER (
             WHERE scoped.is_open AND scoped.check_in IS NOT NULL
         ) AS stays,
         count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open) AS properties,
@@ -345,22 +346,13 @@ counted AS (
                 run.case_id,
                 run.property_id,
                 run.market,
-                run.check_in,
-                run.nights,
-                run.party,
+                run.stay,
                 count(DISTINCT run.offer) AS offers
             FROM run
             WHERE run.is_open
-            GROUP BY
-                run.case_id, run.property_id, run.market, run.currency, run.check_in, run.nights, run.party
+            GROUP BY run.case_id, run.property_id, run.market, run.currency, run.stay
         ) AS of_currency
-        GROUP BY
-            of_currency.case_id,
-            of_currency.property_id,
-            of_currency.market,
-            of_currency.check_in,
-            of_currency.nights,
-            of_currency.party
+        GROUP BY of_currency.case_id, of_currency.property_id, of_currency.market, of_currency.stay
     ) AS of_stay
     GROUP BY of_stay.case_id
 ),
@@ -567,11 +559,11 @@ rate AS (
 
 amount_of_market AS (
     SELECT
-        stay.case_id,
-        stay.property_id,
-        stay.market,
-        stay.currency,
-        sum(stay.amount) AS amount
+        of_stay.case_id,
+        of_stay.property_id,
+        of_stay.market,
+        of_stay.currency,
+        sum(of_stay.amount) AS amount
     FROM (
         -- The middle one, not the sum: a room costs a stay once, however many boards and policies it is offered with.
         SELECT
@@ -587,9 +579,7 @@ amount_of_market AS (
                 scoped.property_id,
                 scoped.market,
                 scoped.currency,
-                scoped.check_in,
-                scoped.nights,
-                scoped.party,
+                scoped.stay,
                 scoped.offer,
                 max(abs(scoped.amount)) AS amount
             FROM said AS scoped
@@ -597,25 +587,11 @@ amount_of_market AS (
                 scoped.amount IS NOT NULL
                 AND scoped.currency IS NOT NULL
             GROUP BY
-                scoped.case_id,
-                scoped.property_id,
-                scoped.market,
-                scoped.currency,
-                scoped.check_in,
-                scoped.nights,
-                scoped.party,
-                scoped.offer
+                scoped.case_id, scoped.property_id, scoped.market, scoped.currency, scoped.stay, scoped.offer
         ) AS offer
-        GROUP BY
-            offer.case_id,
-            offer.property_id,
-            offer.market,
-            offer.currency,
-            offer.check_in,
-            offer.nights,
-            offer.party
-    ) AS stay
-    GROUP BY stay.case_id, stay.property_id, stay.market, stay.currency
+        GROUP BY offer.case_id, offer.property_id, offer.market, offer.currency, offer.stay
+    ) AS of_stay
+    GROUP BY of_stay.case_id, of_stay.property_id, of_stay.market, of_stay.currency
 ),
 
 owed AS (

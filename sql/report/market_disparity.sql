@@ -296,27 +296,16 @@ lent AS (
         borrowing.source,
         borrowing.property_id,
         borrowing.reference_offer_key,
-        list(
-            mart.observation(
-                'witness',
-                pair.source,
-                pair.property_id,
-                pair.offer_key,
-                pair.seen_sweep_id,
-                pair.seen_search_id,
-                pair.seen_offer_no
-            )
-            ORDER BY pair.market, pair.currency
-        )
+        list(lender.as_witness ORDER BY lender.market, lender.currency)
         || [
             mart.observation(
                 'witness',
-                any_value(pair.source),
+                any_value(lender.source),
                 borrowing.property_id,
                 borrowing.reference_offer_key,
-                any_value(pair.reference_sweep_id),
-                any_value(pair.reference_search_id),
-                any_value(pair.reference_offer_no)
+                any_value(lender.reference_sweep_id),
+                any_value(lender.reference_search_id),
+                any_value(lender.reference_offer_no)
             )
         ] AS witnesses
     FROM (
@@ -328,13 +317,13 @@ lent AS (
         FROM stood
         WHERE stood.is_reference_apart AND NOT stood.is_outvoted
     ) AS borrowing
-    INNER JOIN pair
+    INNER JOIN leaned AS lender
         ON
-            pair.property_id = borrowing.property_id
-            AND pair.reference_offer_key = borrowing.reference_offer_key
-            AND pair.reference_sweep_id = borrowing.reference_sweep_id
-            AND pair.source <> borrowing.source
-    WHERE pair.is_best
+            lender.property_id = borrowing.property_id
+            AND lender.reference_offer_key = borrowing.reference_offer_key
+            AND lender.reference_sweep_id = borrowing.reference_sweep_id
+            AND lender.source <> borrowing.source
+    WHERE lender.is_best
     GROUP BY borrowing.source, borrowing.property_id, borrowing.reference_offer_key
 ),
 

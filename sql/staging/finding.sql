@@ -7,8 +7,8 @@
 -- about the other one stands; for a finding about the reference market, two others must agree with each other. A new
 -- finding waits for a market that is silent tonight, or that has sold the offer until silent_nights ago: unless only
 -- the price that it is about has changed since.
--- If other offers of the property show that it is the reference market, or those of clearly more than half of its
--- properties do that can, a new finding about two prices that differ as much says nothing new: it is left out.
+-- If the reference market is found to deviate at other offers of the property, or at clearly more than half of its
+-- properties that can show it, a new finding about two prices that differ as much says nothing new: it is left out.
 -- flag_id: Id of the flag, the same every night: the rule and the subject_key in hex; argument of `nightaudit explain`.
 WITH late AS (
     SELECT
