@@ -22,7 +22,7 @@ from pipeline.cli.query import as_json
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.domain.texts import printable, printable_json, shortened
 from pipeline.lake import Lake
-from pipeline.lake.simulated import simulated_note
+from pipeline.lake.simulated import SIMULATED, simulated_note
 from pipeline.lake.user_query import Bounds, user_query
 from pipeline.settings import Settings, read_settings
 
@@ -173,11 +173,12 @@ class _Tools:
     ) -> str:
         """Show a raw answer of the supplier with its request, its times and the hash of its bytes."""
         from pipeline.cli.show import as_document
-        from pipeline.replay.evidence import evidence_of
+        from pipeline.replay.evidence import evidence_of, is_simulated
 
         with _reported():
-            document = as_document(evidence_of(self._lake, raw_address), self._settings.max_body_bytes)
-            return _cut(_json(document))
+            found = evidence_of(self._lake, raw_address)
+            note = SIMULATED if is_simulated(self._lake, found) else ""
+            return _cut(_json(_noted(note) | as_document(found, self._settings.max_body_bytes)))
 
     def _asked(self, sql: str, limit: int) -> str:
         bounds = Bounds(self._settings.query_seconds, self._settings.query_memory_mb)

@@ -12,7 +12,8 @@ from pipeline.domain.errors import CorruptObject
 from pipeline.domain.texts import printable
 from pipeline.lake import Lake
 from pipeline.lake.raw_answer import Evidence
-from pipeline.replay.evidence import QuoteEvidence, evidence_of
+from pipeline.lake.simulated import SIMULATED
+from pipeline.replay.evidence import QuoteEvidence, evidence_of, is_simulated
 from pipeline.settings import read_settings
 from pipeline.supplier.bodies import UnreadableBody, inflate
 
@@ -20,7 +21,8 @@ from pipeline.supplier.bodies import UnreadableBody, inflate
 def show(address: str, *, body_only: bool) -> None:
     """Print what is at a raw address; with `body_only`, only the decompressed body, unchanged."""
     settings = read_settings()
-    evidence = evidence_of(Lake(settings.lake), address)
+    lake = Lake(settings.lake)
+    evidence = evidence_of(lake, address)
     request, sent, encoding = _sent(evidence)
     body, fault = _inflated(sent, encoding, settings.max_body_bytes)
     if body_only:
@@ -35,6 +37,8 @@ def show(address: str, *, body_only: bool) -> None:
         sys.stdout.buffer.flush()
         return
     console = Terminal(soft_wrap=True, highlight=False)
+    if is_simulated(lake, evidence):
+        console.print(Text(SIMULATED, "yellow"))
     console.facts(_facts(evidence, sent, body, encoding))
     for label, text in (("Request", pretty(request)), ("Answer", pretty(body) if body else "(no body)")):
         # As Text, because it comes from the supplier and must not be read as markup.

@@ -11,6 +11,8 @@ from functools import partial
 from typing import Protocol
 
 from pipeline.lake import Lake
+from pipeline.lake.raw import read_manifest
+from pipeline.lake.simulated import SIMULATED
 from pipeline.notify.outbox import Outbox, Outgoing
 from pipeline.notify.ways import Ways
 
@@ -60,8 +62,8 @@ _FOLLOWS = {
 _Held = dict[str, dict[str, dict[str, Message]]]
 
 
-def messages(sweep_id: str, critical: Sequence[Cause], page: str) -> dict[str, Message]:
-    """Return one message for each cause, however many rows, markets and checks show it."""
+def messages(sweep_id: str, critical: Sequence[Cause], where: str) -> dict[str, Message]:
+    """Return one message for each cause, however many rows, markets and checks show it. `where` says where to see more."""
     by_root: dict[str, list[Cause]] = {}
     names = {_family(cause) for cause in critical}
     for cause in sorted(critical, key=lambda each: _root(_family(each), names) != _family(each)):
@@ -69,7 +71,7 @@ def messages(sweep_id: str, critical: Sequence[Cause], page: str) -> dict[str, M
     return {
         root: Message(
             f"nightaudit: {causes[0].table_name}.{causes[0].check_name} blocks {sweep_id}",
-            "\n".join(cause.line for cause in causes) + f"\nThe sweep {sweep_id} is not published. See {page}",
+            "\n".join(cause.line for cause in causes) + f"\nThe sweep {sweep_id} is not published. See {where}",
         )
         for root, causes in by_root.items()
     }
@@ -95,7 +97,8 @@ def tell_of(
     """
     outbox: Outbox[_Held] = Outbox(lake, _OUTBOX, _Held, {})
     before = outbox.held
-    outbox.held = _waiting(before, sweep_id, messages(sweep_id, critical, page), ways, published)
+    where = f"{page}\n{SIMULATED}" if read_manifest(lake, sweep_id).is_simulated else page
+    outbox.held = _waiting(before, sweep_id, messages(sweep_id, critical, where), ways, published)
     if outbox.held != before:
         outbox.save()
     for name, tell in ways.items():

@@ -9,6 +9,8 @@ from datetime import date
 from functools import partial
 
 from pipeline.lake import Lake
+from pipeline.lake.raw import read_manifest
+from pipeline.lake.simulated import SIMULATED
 from pipeline.notify.outbox import Outbox, Outgoing
 from pipeline.notify.ways import Tell
 
@@ -40,4 +42,5 @@ def tell_published(lake: Lake, nights: Sequence[tuple[str, date]], tell: Tell) -
 
 def _text(lake: Lake, sweep_id: str) -> str:
     changes = lake.local(lake.table_file("offer_change", sweep_id, "x")).parent
-    return f"sweep: {sweep_id}\npublished: {lake.published_file.as_uri()}\nchanges: {changes.as_uri()}/"
+    note = f"\n{SIMULATED}" if read_manifest(lake, sweep_id).is_simulated else ""
+    return f"sweep: {sweep_id}\npublished: {lake.published_file.as_uri()}\nchanges: {changes.as_uri()}/{note}"

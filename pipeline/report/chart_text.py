@@ -10,7 +10,8 @@ def chart_text(spec: _Spec, caption: str) -> str:
     """Return what a chart in Vega-Lite shows; empty if its axes have no titles."""
     titles = {channel: _title(spec, channel) for channel in ("y", "x", "color")}
     upright, across, coloured = (titles[channel] for channel in ("y", "x", "color"))
-    drawn = " against ".join(filter(None, (upright, across)))
+    axes = (("Vertical axis", upright), ("Horizontal axis", across))
+    drawn = ". ".join(f"{axis}: {title}" for axis, title in axes if title)
     colours = f", by colour: {coloured}" if coloured and drawn else ""
     parts = (caption, f"{drawn}{colours}", *(_extremes(spec, channel, titles[channel]) for channel in ("y", "x")))
     return ". ".join(part.strip().rstrip(".") for part in parts if part)

@@ -17,10 +17,14 @@ import psutil
 import pytest
 from mcp import Client, StdioServerParameters
 from nights import load_night, started_at
+from raw_answers import STARTED, SWEEP, land, record
 
 from pipeline.cli.mcp import server
 from pipeline.domain.errors import InputError
+from pipeline.domain.search import Operation
+from pipeline.domain.shards import Partition
 from pipeline.lake import Lake
+from pipeline.lake.raw import Manifest, write_manifest
 from pipeline.lake.simulated import SIMULATED
 from pipeline.publish import publish
 from pipeline.settings import Settings
@@ -154,6 +158,18 @@ def test_a_query_is_cut_at_its_limit_and_one_that_writes_or_reaches_out_is_refus
     assert [is_error for is_error, _ in answers] == [False, False, True, True, True, True]
     assert not any("secret\\n" in text for _, text in answers)
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.slow
+def test_a_raw_answer_of_the_sandbox_says_so(lake):
+    multi = (Partition(Operation.MULTI, "GB", 0, 32),)
+    write_manifest(
+        lake, Manifest(SWEEP, STARTED, STARTED.date(), True, "sandbox", "{}", (1,), multi, 2, True, 1, "0", "1.0.0")
+    )
+    land(lake, [record(body=b"{}")])
+    where = server(Settings(_env_file=None, lake=str(lake.root)))
+    ((is_error, text),) = texts(called(where, ("evidence", {"raw_address": f"raw/{SWEEP}/multi-GB-000000.parquet#0"})))
+    assert (is_error, json.loads(text)["note"], json.loads(text)["Answer"]) == (False, SIMULATED, "{}")
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ from pipeline.domain.errors import (
     TooManyFailures,
 )
 from pipeline.lake import Lake
+from pipeline.lake.simulated import SIMULATED
 from pipeline.lake.raw import read_ending
 from pipeline.night import nightly, steps
 from pipeline.night.gate import audit_sweep, publish_checked
@@ -444,7 +445,7 @@ def test_a_blocked_night_is_reported_once_and_keeps_the_last_good_night(settings
     causes = [message["subject"].split()[1] for message in got]
     assert "offer.key" in causes
     assert len(causes) == len(set(causes))
-    assert all(blocked in message["text"] for message in got)
+    assert all(blocked in message["text"] and SIMULATED in message["text"] for message in got)
 
 
 def test_the_command_exits_with_3_and_says_why_and_what_stays(settings, loaded, command):

@@ -26,6 +26,7 @@ from pipeline.cli.commands import app
 from pipeline.cli.status import NightTooOld
 from pipeline.domain.errors import NightauditError, SettingsError
 from pipeline.lake import Lake
+from pipeline.lake.simulated import SIMULATED
 from pipeline.lake.raw import landed
 from pipeline.night.metrics import metrics
 from pipeline.night.night import Night
@@ -178,6 +179,7 @@ def test_a_published_night_is_announced_once_with_the_address_of_its_changes(mad
     ((changes,),) = rows(lake, "SELECT count(*) FROM lake.offer_change")
     assert sum(pq.read_metadata(file).num_rows for file in files) == changes > 0
     assert message["subject"] == "nightaudit: published 2026-10-01"
+    assert message["text"].endswith(SIMULATED)
 
 
 def test_a_line_of_the_log_is_json_with_the_sweep_that_it_is_about():

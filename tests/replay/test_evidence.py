@@ -17,9 +17,10 @@ from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.lake.raw import Manifest, encode_shard, write_manifest
 from pipeline.lake.raw_answer import evidence_at
+from pipeline.lake.simulated import SIMULATED
 from pipeline.normalise.segment import normalise_segment
 from pipeline.quote import ledger
-from pipeline.quote.sample import ChosenOffer, ChosenRoom
+from pipeline.quote.sample import ChosenOffer, ChosenRoom, Sample
 
 ADDRESS = f"raw/{SWEEP}/multi-GB-000000.parquet#0"
 BODY = answer(hotel(1, rooms=[room(roomName="[red]Sweet\x1b[31m")]))
@@ -55,7 +56,14 @@ def test_an_answer_is_shown_with_its_request_and_what_was_checked(lake, landed, 
     code, out, _ = command(ADDRESS)
     text = out.decode()
     assert code == 0
-    for expected in ('"propertyIds": [', '"total": 100.5', "Status: 200", "date: today", "matches lake.search"):
+    for expected in (
+        '"propertyIds": [',
+        '"total": 100.5',
+        "Status: 200",
+        "date: today",
+        "matches lake.search",
+        SIMULATED,
+    ):
         assert expected in text
     assert "[red]Sweet" in text
     assert "\x1b" not in text
@@ -132,6 +140,7 @@ def quoted(lake):
         "multi", 7, "GB", "Hotel", STARTED.date(), 1, "2", "EUR", 5, 14, 0, "EUR", SWEEP, 1, STARTED,
         (ChosenRoom(1, 0, 0, 99, Decimal(100)),), 7,
     )  # fmt: skip
+    ledger.begin(lake, ledger.Run("run", STARTED, True, "sandbox", Sample(2), 2))
     for number in (0, 1):
         ledger.intend(lake, "run", ledger.Intent(number, STARTED, offer, '{"propertyId":7}'))
     body = gzip.compress(b'{"reservationId":31337}')
@@ -143,7 +152,14 @@ def quoted(lake):
 def test_a_quote_is_shown_with_its_request_its_answer_and_its_reservation(command, part):
     code, out, _ = command(f"quotes/run/000000-{part}.json")
     assert code == 0
-    for expected in ('"propertyId": 7', '"reservationId": 31337', "Status: 200", "Reservation: 31337", SWEEP):
+    for expected in (
+        '"propertyId": 7',
+        '"reservationId": 31337',
+        "Status: 200",
+        "Reservation: 31337",
+        SWEEP,
+        SIMULATED,
+    ):
         assert expected in out.decode()
     assert command(f"quotes/run/000000-{part}.json", "--body")[1] == b'{"reservationId":31337}'
 
