@@ -63,7 +63,7 @@ _Held = dict[str, dict[str, dict[str, Message]]]
 
 
 def messages(sweep_id: str, critical: Sequence[Cause], where: str) -> dict[str, Message]:
-    """Return one message for each cause, however many rows, markets and checks show it. `where` says where to see more."""
+    """Return one message per cause, however many rows, markets and checks show it; `where` says where to see more."""
     by_root: dict[str, list[Cause]] = {}
     names = {_family(cause) for cause in critical}
     for cause in sorted(critical, key=lambda each: _root(_family(each), names) != _family(each)):

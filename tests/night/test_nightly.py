@@ -27,8 +27,8 @@ from pipeline.domain.errors import (
     TooManyFailures,
 )
 from pipeline.lake import Lake
-from pipeline.lake.simulated import SIMULATED
 from pipeline.lake.raw import read_ending
+from pipeline.lake.simulated import SIMULATED
 from pipeline.night import nightly, steps
 from pipeline.night.gate import audit_sweep, publish_checked
 from pipeline.night.latest import command_to_go_on, note_done

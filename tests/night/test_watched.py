@@ -26,8 +26,8 @@ from pipeline.cli.commands import app
 from pipeline.cli.status import NightTooOld
 from pipeline.domain.errors import NightauditError, SettingsError
 from pipeline.lake import Lake
-from pipeline.lake.simulated import SIMULATED
 from pipeline.lake.raw import landed
+from pipeline.lake.simulated import SIMULATED
 from pipeline.night.metrics import metrics
 from pipeline.night.night import Night
 from pipeline.night.nightly import run_night
