@@ -33,7 +33,7 @@ from pipeline.lake.delta import committed_files
 from pipeline.lake.relations import Relation, declared_meanings, direct_sources, views
 from pipeline.lake.sweep_files import all_or_each, quarantine_file, sweep_files
 from pipeline.publish.state import NATIVE
-from pipeline.publish.summaries import SUMMARIES
+from pipeline.publish.summaries import CASES, SUMMARIES
 
 # Whether a row of a side table was known at an instant: by when it was loaded, or by its run, named after its start.
 _NOT_LATER = "<= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
@@ -46,6 +46,7 @@ _KNOWN_AT = {
 
 # Written as views, stored as tables: they read much and return little, and other views read them.
 _KEPT = frozenset({"mart.fx_of_sweep"})
+_TABLES = _KEPT.union(SUMMARIES, CASES)
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),
@@ -116,7 +117,7 @@ def write_views(
     """Write the views: marts over the file's own state, schema `lake` over the files of the published sweeps.
 
     `as_of` leaves out what users loaded or requested later, so that recomputing a night gives the same findings.
-    The summaries, which take longest, are left to `write_summaries`.
+    The summaries and cases, which take longest, are left to `write_summaries`.
     """
     write_lake_views(session, lake, published)
     write_side_views(session, lake, as_of)
@@ -169,7 +170,7 @@ def write_relations(session: duckdb.DuckDBPyConnection) -> None:
             "SELECT table_schema || '.' || table_name, replace(table_type, 'BASE ', '') FROM information_schema.tables"
         )
         for name, kind in session.execute(listed).fetchall():
-            if name in _KEPT.union(SUMMARIES):
+            if name in _TABLES:
                 session.execute(f"DROP {kind} {name}")
     for made in views():
         if made.full_name in _KEPT or not (is_kept or made.full_name in SUMMARIES):
@@ -180,7 +181,9 @@ def write_relations(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def _create_relation(session: duckdb.DuckDBPyConnection, made: Relation) -> None:
-    session.execute(f"CREATE OR REPLACE {_kind(made)} {made.full_name} AS {made.sql}")
+    # Views read the tables of cases, which are filled later.
+    rows = " LIMIT 0" if made.full_name in CASES else ""
+    session.execute(f"CREATE OR REPLACE {_kind(made)} {made.full_name} AS {made.sql}{rows}")
 
 
 def is_of_this_version(file: Path) -> bool:
@@ -244,4 +247,4 @@ def _meanings(columns_of: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str
 
 
 def _kind(made: Relation) -> str:
-    return "TABLE" if made.full_name in _KEPT.union(SUMMARIES) else "VIEW"
+    return "TABLE" if made.full_name in _TABLES else "VIEW"

@@ -36,7 +36,7 @@ from pipeline.publish.ranges import MOST_OFFERS
 from pipeline.publish.refresh import catch_up, refresh
 from pipeline.publish.state import NATIVE, attach, create, prepare, write_view_macros
 from pipeline.publish.state_files import files_of, generation_of, new_generation, night_folder, write_state_views
-from pipeline.publish.summaries import summed_with, summing_folder
+from pipeline.publish.summaries import CASES, summed_with, summing_folder, write_summaries
 
 logger = logging.getLogger(__name__)
 
@@ -230,6 +230,7 @@ def _build(
         write_view_macros(session)
         session.execute("COMMIT")
         compare_again(session, lake, comparisons_made_with)
+        write_summaries(session, CASES)
         if night is not None:
             night.summarise(summaries_made_with)
         session.execute("BEGIN")

@@ -35,6 +35,9 @@ SUMMARIES = (
     "report.refundable_premium",
 )
 
+# What is known of cases without the notes about them, in the order in which they build on each other.
+CASES = ("mart.case_flag", "mart.case_size", "mart.case_amount", "mart.case_evidence")
+
 # The columns that the summaries read, by relation. A large night does not fit into memory, so these are written range
 # by range beforehand.
 SUMMED: Mapping[str, tuple[str, ...]] = {
@@ -101,7 +104,7 @@ _SUMMED_WITH = {
 
 
 def write_summaries(session: duckdb.DuckDBPyConnection, names: Iterable[str] = SUMMARIES) -> None:
-    """Compute summaries. What they read exists, and no other relation reads them."""
+    """Compute summaries, or CASES. What they read exists."""
     for made in _relations(names):
         _empty(session, made)
         session.execute(f"INSERT INTO nightaudit.{made.full_name} BY NAME {made.sql}")
@@ -146,16 +149,19 @@ def summed_with(session: duckdb.DuckDBPyConnection) -> SummedWith:
 
 
 def sum_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: SummedWith) -> None:
-    """Recompute the summaries whose inputs have changed since `before`, range by range. The views exist.
+    """Recompute cases, and range by range summaries, if their inputs have changed since `before`. The views exist.
 
     Raises CorruptObject if a file of the state is damaged.
     """
     changed = {name for name, rows in summed_with(session).items() if before.get(name) != rows}
     names = [name for name in SUMMARIES if "ref.written_with" in changed or changed & reached([name])]
-    if not names:
+    has_new_cases = "ref.written_with" in changed or changed & reached(CASES)
+    if not names and not has_new_cases:
         return
     files = files_of(session)
     refuse_damaged_state(lake, files)
+    if has_new_cases:
+        write_summaries(session, CASES)
     ranges = [PropertyRange(file.first_property_id, file.last_property_id) for file in comparisons_of(files)]
     if len(ranges) < 2:
         write_summaries(session, names)

@@ -1,0 +1,134 @@
+-- One row per case with findings that have an amount: what they amount to, each stay once.
+-- case_id: Case, as in report.finding_case.
+-- amounts: Sum over stays of the median absolute amount of its counted findings, by currency.
+-- amount_of_one_currency: The amount if all cases have the same single currency; else NULL.
+-- amount_eur: The amounts in euro at the day's reference rates, each stay in one currency; NULL: a rate is unknown.
+WITH latest AS (
+    SELECT max(sweep.snapshot_date) AS snapshot_date
+    FROM mart.sweep AS sweep
+),
+
+rate AS (
+    SELECT
+        rate_on.currency,
+        rate_on.on_date,
+        rate_on.rate
+    FROM mart.fx_rate_on AS rate_on
+
+    UNION
+
+    -- Amounts in euro need no rates.
+    SELECT
+        'EUR' AS currency,
+        latest.snapshot_date AS on_date,
+        1 AS rate
+    FROM latest
+),
+
+-- An offer in both a list and a detail answer is one offer.
+of_offer AS (
+    SELECT
+        flag.case_id,
+        flag.property_id,
+        flag.market,
+        flag.currency,
+        flag.check_in,
+        flag.nights,
+        flag.party,
+        max(abs(flag.amount)) AS amount
+    FROM mart.case_flag AS flag
+    WHERE
+        flag.is_counted
+        AND flag.amount IS NOT NULL
+        AND flag.currency IS NOT NULL
+    GROUP BY
+        flag.case_id,
+        flag.property_id,
+        flag.market,
+        flag.currency,
+        flag.check_in,
+        flag.nights,
+        flag.party,
+        flag.offer
+),
+
+-- The middle one, not the sum: a room costs a stay once, however many boards and policies it is offered with.
+of_stay AS (
+    SELECT
+        of_offer.case_id,
+        of_offer.property_id,
+        of_offer.market,
+        of_offer.currency,
+        quantile_disc(of_offer.amount, 0.5) AS amount
+    FROM of_offer
+    GROUP BY
+        of_offer.case_id,
+        of_offer.property_id,
+        of_offer.market,
+        of_offer.currency,
+        of_offer.check_in,
+        of_offer.nights,
+        of_offer.party
+),
+
+of_market AS (
+    SELECT
+        of_stay.case_id,
+        of_stay.property_id,
+        of_stay.market,
+        of_stay.currency,
+        sum(of_stay.amount) AS amount
+    FROM of_stay
+    GROUP BY of_stay.case_id, of_stay.property_id, of_stay.market, of_stay.currency
+),
+
+of_currency AS (
+    SELECT
+        of_market.case_id,
+        of_market.currency,
+        sum(of_market.amount)::DECIMAL(38, 4) AS amount
+    FROM of_market
+    GROUP BY of_market.case_id, of_market.currency
+),
+
+in_euro AS (
+    SELECT
+        of_market.case_id,
+        count(*) = count(rate.rate) AS is_known,
+        -- The same offers in another currency.
+        max((of_market.amount / rate.rate)::DECIMAL(38, 2)) AS amount
+    FROM of_market
+    CROSS JOIN latest
+    LEFT JOIN rate
+        ON
+            rate.currency = of_market.currency
+            AND rate.on_date = latest.snapshot_date
+    GROUP BY of_market.case_id, of_market.property_id, of_market.market
+),
+
+owed_in_euro AS (
+    SELECT
+        in_euro.case_id,
+        CASE WHEN bool_and(in_euro.is_known) THEN sum(in_euro.amount) END AS amount
+    FROM in_euro
+    GROUP BY in_euro.case_id
+)
+
+SELECT
+    of_currency.case_id,
+    list(
+        {
+            'currency': of_currency.currency,
+            'amount': of_currency.amount
+        }
+        ORDER BY of_currency.currency
+    ) AS amounts,
+    -- Without a rate, amounts can be compared if all cases have the same single currency.
+    CASE
+        WHEN min(min(of_currency.currency)) OVER () = max(max(of_currency.currency)) OVER ()
+            THEN any_value(of_currency.amount)
+    END AS amount_of_one_currency,
+    any_value(owed_in_euro.amount) AS amount_eur
+FROM of_currency
+INNER JOIN owed_in_euro ON owed_in_euro.case_id = of_currency.case_id
+GROUP BY of_currency.case_id

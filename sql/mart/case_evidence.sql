@@ -1,0 +1,145 @@
+-- One row per case: the findings that say it best.
+-- case_id: Case, as in report.finding_case.
+-- evidence: Up to three of its counted findings: the most severe ones; for a market or the supplier, of median size.
+WITH latest AS (
+    SELECT
+        max(sweep.started_at) AS started_at,
+        max(sweep.snapshot_date) AS snapshot_date,
+        arg_max(sweep.sweep_id, sweep.started_at) AS sweep_id
+    FROM mart.sweep AS sweep
+),
+
+placed AS (
+    SELECT
+        flag.case_id,
+        flag.offer,
+        flag.flag_id,
+        flag.first_flagged_at,
+        flag.is_open,
+        CASE
+            WHEN flag.scope <> 'property'
+                THEN abs(flag.size_pct - median(flag.size_pct) OVER (PARTITION BY flag.case_id))
+        END AS from_median,
+        row(
+            coalesce(from_median, 'infinity'), -- noqa: RF02
+            CASE flag.severity WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END,
+            coalesce(-abs(flag.size_pct), 'infinity'),
+            flag.flag_id,
+            flag.first_flagged_at
+        ) AS place
+    FROM mart.case_flag AS flag
+    WHERE flag.is_counted
+),
+
+-- An offer in both a list and a detail answer is evidence once.
+of_offer AS (
+    SELECT
+        placed.case_id,
+        arg_min(
+            {
+                'flag_id': placed.flag_id,
+                'first_flagged_at': placed.first_flagged_at
+            },
+            placed.place
+        ) AS flag,
+        min(placed.place) AS place,
+        any_value(placed.is_open) AS is_open
+    FROM placed
+    GROUP BY placed.case_id, placed.offer
+),
+
+best_of AS (
+    SELECT
+        of_offer.case_id,
+        -- The best three, which takes less memory than sorting all of them.
+        arg_min(of_offer.flag, of_offer.place, 3) AS best,
+        any_value(of_offer.is_open) AS is_open
+    FROM of_offer
+    GROUP BY of_offer.case_id
+),
+
+chosen AS (
+    SELECT
+        best.case_id,
+        best.place,
+        flag.flag_id,
+        flag.finding,
+        flag.market,
+        flag.evidence,
+        -- A difference stays open while only rates have moved, or fewer markets show it: its prices are then those of
+        -- another night.
+        CASE
+            WHEN
+                flag.rule = 'market_disparity'
+                AND best.is_open
+                AND flag.last_flagged_at < latest.started_at
+                THEN flag.last_flagged_at
+        END AS last_found_at
+    FROM (
+        SELECT
+            best_of.case_id,
+            best_of.is_open,
+            unnest(best_of.best) AS flag,
+            generate_subscripts(best_of.best, 1) AS place
+        FROM best_of
+    ) AS best
+    INNER JOIN report.flag_history AS flag
+        ON
+            flag.flag_id = best.flag.flag_id
+            AND flag.first_flagged_at = best.flag.first_flagged_at
+    CROSS JOIN latest
+),
+
+-- What those prices are now.
+present AS (
+    SELECT
+        held.flag_id,
+        arg_min(
+            format(
+                ' On {}: {:,.2f} {} in {}, {:,.2f} in {}.',
+                latest.snapshot_date,
+                parity.total::DOUBLE,
+                parity.currency,
+                parity.market,
+                parity.reference_total::DOUBLE,
+                parity.reference_market
+            ),
+            (parity.market <> held.market, parity.market)
+        ) AS prices
+    FROM (
+        SELECT
+            chosen.flag_id,
+            chosen.market,
+            unnest(chosen.evidence) AS item
+        FROM chosen
+        WHERE chosen.last_found_at IS NOT NULL
+    ) AS held
+    CROSS JOIN latest
+    INNER JOIN mart.market_parity AS parity
+        ON
+            parity.source = held.item.source -- noqa: RF01
+            AND parity.property_id = held.item.property_id -- noqa: RF01
+            AND parity.offer_key = held.item.offer_key -- noqa: RF01
+            AND parity.seen_sweep_id = latest.sweep_id
+            AND parity.reference_sweep_id = latest.sweep_id
+    WHERE
+        parity.match_grade = 'exact'
+        AND parity.currency_basis = 'same'
+        AND held.market IN (parity.market, parity.reference_market)
+    GROUP BY held.flag_id
+)
+
+SELECT
+    chosen.case_id,
+    list(
+        {
+            'flag_id': chosen.flag_id,
+            'finding': chosen.finding
+            || coalesce(strftime(chosen.last_found_at AT TIME ZONE 'UTC', ' Last found on %Y-%m-%d.'), '')
+            || coalesce(present.prices, '')
+        }
+        ORDER BY chosen.place
+    ) AS evidence
+FROM chosen
+LEFT JOIN present ON present.flag_id = chosen.flag_id
+GROUP BY chosen.case_id

@@ -1,0 +1,300 @@
+-- One row per finding, period in which it was open, and case that it belongs to: its property's, its market's, or the
+-- supplier's. `case_scope_next` of `staging` says which cases of wider scope there are.
+-- case_id: Case, as in report.finding_case.
+-- scope: Scope of the case: `property`, `market` or `supplier`.
+-- case_property_id: Property of the case; NULL: it concerns a market or the supplier.
+-- case_market: Market of the case; NULL: it concerns the supplier, or a property gone quiet in several markets.
+-- base_currency: ISO 4217 code of the base currency of a case about a pair of currencies; NULL: no pair.
+-- pair_currency: ISO 4217 code of the other currency of that pair; NULL: no pair.
+-- wider_scope: `market` or `supplier`: a case of this scope counts the finding, and this one is part of it; NULL: no.
+-- is_open: TRUE: the finding is open, and counts in this case.
+-- is_counted: TRUE: sizes and amounts of the case count it: it is open, or nothing of the case is.
+-- offer: Key of the offer that deviates; of a finding about something else, its subject_key.
+-- weight: Weight of the property; without one, it is 1.
+-- scope_since: When the market or supplier last became the case; NULL: a case of a property.
+-- scope_met_at: When enough properties last showed the rule; NULL: a case of a property.
+-- scope_until: When too few properties showed the rule; NULL: enough do, or a case of a property.
+-- properties_showing: Number of properties of the market with open findings of the rule; NULL: none.
+-- properties_on_sale: Number of properties of the market on sale; NULL: unknown.
+-- market_pct: If the property deviates from most of its market: the median there, in percent; NULL: it does not.
+-- begins_case: TRUE: no finding of the case was open when this one was found.
+-- is_known: TRUE: a price of the case was only off sale before this finding, and is as far off as it was.
+WITH flagged AS (
+    SELECT
+        -- Without sentence and evidence: several hundred thousand of them do not fit into memory.
+        flag.flag_id,
+        flag.rule,
+        flag.first_flagged_at,
+        flag.last_flagged_at,
+        flag.resolved_at,
+        flag.ended_by,
+        flag.severity,
+        flag.source,
+        flag.property_id,
+        flag.market,
+        flag.product_type,
+        flag.check_in,
+        flag.nights,
+        flag.party,
+        flag.currency,
+        flag.size_pct,
+        flag.amount,
+        -- A disparity of the reference market's price begins with the prices that show it.
+        CASE
+            WHEN flag.rule = 'market_disparity'
+                THEN list_filter(flag.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03
+        END AS reference_key,
+        coalesce(
+            CASE
+                WHEN
+                    flag.subject_key
+                    = mart.subject_key(flag.rule, concat_ws('|', flag.source, reference_key)) -- noqa: RF02
+                    THEN reference_key -- noqa: RF02
+            END,
+            flag.evidence[1].offer_key,
+            flag.subject_key
+        ) AS offer,
+        flag.resolved_at IS NULL AS is_open,
+        CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.from_currency END AS base_currency,
+        CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.to_currency END AS pair_currency,
+        coalesce(weighed.weight, 1) AS weight
+    FROM report.flag_history AS flag
+    LEFT JOIN mart.weight AS weighed ON weighed.property_id = flag.property_id
+),
+
+-- Number of properties of a market that show a rule.
+in_market AS (
+    SELECT
+        flagged.rule,
+        flagged.market,
+        flagged.base_currency,
+        flagged.pair_currency,
+        count(DISTINCT flagged.property_id) AS properties_showing,
+        greatest(properties_showing, any_value(sale.properties)) AS properties_on_sale -- noqa: RF02
+    FROM flagged
+    LEFT JOIN mart.market_on_sale AS sale ON sale.market = flagged.market
+    WHERE
+        flagged.is_open
+        AND flagged.market IS NOT NULL
+    GROUP BY flagged.rule, flagged.market, flagged.base_currency, flagged.pair_currency
+),
+
+-- What was once a case of a market or the supplier keeps its row.
+placed AS (
+    SELECT
+        flagged.*,
+        in_market.properties_showing,
+        in_market.properties_on_sale,
+        of_market.rule IS NOT NULL OR flagged.rule = 'fx_markup' AS was_of_market,
+        was_of_market AND of_market.ended_at IS NULL AS is_of_market, -- noqa: RF02
+        of_market.opened_at AS of_market_since,
+        of_market.last_met_at AS of_market_met_at,
+        of_market.ended_at AS of_market_until,
+        of_supplier.rule IS NOT NULL AS was_of_supplier,
+        was_of_supplier AND of_supplier.ended_at IS NULL AS is_of_supplier, -- noqa: RF02
+        of_supplier.opened_at AS of_supplier_since,
+        of_supplier.last_met_at AS of_supplier_met_at,
+        of_supplier.ended_at AS of_supplier_until,
+        outlier.market_pct,
+        outlier.rule IS NOT NULL AS is_outlier
+    FROM flagged
+    LEFT JOIN mart.case_outlier AS outlier
+        ON
+            outlier.rule = flagged.rule
+            AND outlier.market = flagged.market
+            AND outlier.property_id = flagged.property_id
+    LEFT JOIN in_market
+        ON
+            in_market.rule = flagged.rule
+            AND in_market.market = flagged.market
+            AND in_market.base_currency IS NOT DISTINCT FROM flagged.base_currency
+            AND in_market.pair_currency IS NOT DISTINCT FROM flagged.pair_currency
+    LEFT JOIN state.case_scope AS of_market
+        ON
+            of_market.rule = flagged.rule
+            AND of_market.market = flagged.market
+            AND of_market.base_currency IS NOT DISTINCT FROM flagged.base_currency
+            AND of_market.currency IS NOT DISTINCT FROM flagged.pair_currency
+    LEFT JOIN state.case_scope AS of_supplier
+        ON
+            of_supplier.rule = flagged.rule
+            AND of_supplier.market IS NULL
+            AND of_supplier.base_currency IS NOT DISTINCT FROM flagged.base_currency
+            AND of_supplier.currency IS NOT DISTINCT FROM flagged.pair_currency
+),
+
+-- Mark-ups that one property has had: the market's case is about it, and it needs no case of its own.
+only_one AS (
+    SELECT
+        flagged.market,
+        flagged.base_currency,
+        flagged.pair_currency
+    FROM flagged
+    WHERE flagged.rule = 'fx_markup'
+    GROUP BY flagged.market, flagged.base_currency, flagged.pair_currency
+    HAVING min(flagged.property_id) = max(flagged.property_id)
+),
+
+-- Each flag under every case that it belongs to, the narrower cases as parts of the widest.
+scoped AS (
+    SELECT
+        'property' AS scope,
+        placed.property_id AS case_property_id,
+        -- Flags without a wider case belong to the property, whichever markets it has gone quiet in.
+        CASE
+            WHEN placed.rule <> 'property_gone_quiet' OR placed.is_of_supplier OR placed.is_of_market
+                THEN placed.market
+        END AS case_market,
+        CASE
+            WHEN placed.is_outlier THEN NULL
+            WHEN placed.is_of_supplier THEN 'supplier'
+            WHEN placed.is_of_market THEN 'market'
+        END AS wider_scope,
+        NULL::TIMESTAMPTZ AS scope_since,
+        NULL::TIMESTAMPTZ AS scope_met_at,
+        NULL::TIMESTAMPTZ AS scope_until,
+        placed.*
+    FROM placed
+    ANTI JOIN only_one
+        ON
+            placed.rule = 'fx_markup'
+            AND only_one.market = placed.market
+            AND only_one.base_currency = placed.base_currency
+            AND only_one.pair_currency = placed.pair_currency
+
+    UNION ALL BY NAME
+
+    SELECT
+        'market' AS scope,
+        NULL AS case_property_id,
+        placed.market AS case_market,
+        CASE WHEN placed.is_of_supplier THEN 'supplier' END AS wider_scope,
+        placed.of_market_since AS scope_since,
+        placed.of_market_met_at AS scope_met_at,
+        placed.of_market_until AS scope_until,
+        placed.* REPLACE (placed.is_open AND placed.is_of_market AND NOT placed.is_outlier AS is_open)
+    FROM placed
+    WHERE placed.was_of_market
+
+    UNION ALL BY NAME
+
+    SELECT
+        'supplier' AS scope,
+        NULL AS case_property_id,
+        NULL AS case_market,
+        NULL AS wider_scope,
+        placed.of_supplier_since AS scope_since,
+        placed.of_supplier_met_at AS scope_met_at,
+        placed.of_supplier_until AS scope_until,
+        placed.* REPLACE (placed.is_open AND placed.is_of_supplier AND NOT placed.is_outlier AS is_open)
+    FROM placed
+    WHERE placed.was_of_supplier
+),
+
+-- Flags of a case succeed each other: as stays begin, some end and others are raised. A case opened after the last
+-- night without any. If only a price was off sale for silent_nights, and is back as far off in the same direction, the
+-- case stays acknowledged.
+run AS (
+    SELECT
+        scoped.*,
+        mart.case_id(
+            scoped.rule,
+            scoped.case_property_id,
+            scoped.case_market,
+            scoped.base_currency,
+            scoped.pair_currency
+        ) AS case_id,
+        max(coalesce(scoped.resolved_at, TIMESTAMPTZ 'infinity')) OVER (
+            PARTITION BY case_id
+            ORDER BY scoped.first_flagged_at, scoped.flag_id
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS earlier_until,
+        lag(
+            {
+                'ended_by': scoped.ended_by,
+                'until': scoped.resolved_at + to_hours(24 * analysis.silent_nights + 12),
+                'largest_pct': abs(scoped.size_pct) + analysis.disparity_pct + analysis.tolerance_pct
+            }
+        )
+            OVER (
+                PARTITION BY case_id, scoped.flag_id, sign(scoped.size_pct)
+                ORDER BY scoped.first_flagged_at
+            )
+            AS former,
+        coalesce(
+            former['ended_by'] IN ('gone', 'not_compared') -- noqa: RF02
+            AND former['until'] >= scoped.first_flagged_at -- noqa: RF02
+            AND former['largest_pct'] >= abs(scoped.size_pct), -- noqa: RF02
+            FALSE
+        ) AS is_back
+    FROM scoped
+    CROSS JOIN ref.analysis AS analysis
+),
+
+-- Prices that came back as they should be, and deviated again later.
+deviated_again AS (
+    SELECT DISTINCT
+        run.flag_id,
+        run.first_flagged_at
+    FROM run
+    INNER JOIN mart.offer_history AS history
+        ON
+            history.source = run.source
+            AND history.property_id = run.property_id
+            AND history.offer_key = run.offer
+            AND history.valid_from = run.first_flagged_at
+    WHERE
+        run.is_back
+        AND run.former['ended_by'] = 'gone' -- noqa: RF02
+        AND history.change = 'value'
+),
+
+told AS (
+    SELECT
+        run.*,
+        bool_or(run.is_back AND again.flag_id IS NULL) OVER (PARTITION BY run.case_id, run.first_flagged_at)
+            AS is_known
+    FROM run
+    LEFT JOIN deviated_again AS again
+        ON
+            again.flag_id = run.flag_id
+            AND again.first_flagged_at = run.first_flagged_at
+)
+
+SELECT
+    told.case_id,
+    told.flag_id,
+    told.rule,
+    told.first_flagged_at,
+    told.last_flagged_at,
+    told.resolved_at,
+    told.severity,
+    told.source,
+    told.property_id,
+    told.market,
+    told.product_type,
+    told.check_in,
+    told.nights,
+    told.party,
+    told.currency,
+    told.size_pct,
+    told.amount,
+    told.scope,
+    told.case_property_id,
+    told.case_market,
+    told.base_currency,
+    told.pair_currency,
+    told.wider_scope,
+    told.is_open,
+    told.is_open OR NOT bool_or(told.is_open) OVER (PARTITION BY told.case_id) AS is_counted,
+    told.offer,
+    told.weight,
+    told.scope_since,
+    told.scope_met_at,
+    told.scope_until,
+    told.properties_showing,
+    told.properties_on_sale,
+    told.market_pct,
+    coalesce(told.earlier_until < told.first_flagged_at, TRUE) AS begins_case,
+    told.is_known
+FROM told
