@@ -87,7 +87,7 @@ def say_of_case(
 
     Raises InputError for an unknown case.
     """
-    case_row(lake, case_id)
+    case = case_row(lake, case_id)
     said: Mapping[str, str | None] = {
         "mute": muted_until.isoformat() if muted_until else None,
         "note": note,
@@ -97,7 +97,8 @@ def say_of_case(
         {"action": action, "value": value} for action, value in said.items() if value is not None
     ]
     if is_acknowledged:
-        rows.append({"action": "acknowledge", "value": None})
+        sizes = [abs(size) for size in (case["lowest_pct"], case["highest_pct"]) if size is not None]
+        rows.append({"action": "acknowledge", "value": str(max(sizes)) if sizes else None})
     noted_at = _after_all(lake, now)
     table = pa.Table.from_pylist(
         [{"case_id": case_id, "noted_at": noted_at, **row} for row in rows], schema=CASE_NOTE.schema

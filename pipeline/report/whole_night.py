@@ -66,17 +66,31 @@ def _moved(rows: Sequence[Mapping[str, Any]]) -> Point:
     return Point(f"{moved}, as the reference rate of {currencies} did: no call is needed.", "price_changes")
 
 
+# Whom the markets that were dearer the night before were compared with.
+_REFERENCE_BEFORE = """
+SELECT DISTINCT reference_market FROM mart.parity_group_episode
+WHERE ended_by = 'reference_changed' AND ended_at = $started_at AND reference_market <> $reference_market
+"""
+
+
 def _of_reference(reader: Reader) -> list[Point]:
     """Return whether the reference market has changed, with which gaps and scores start again."""
     # Files of earlier versions lack this column.
-    if "chosen_sweep_id" not in reader.columns("mart.reference_market"):
+    if reader.is_first_night or "chosen_sweep_id" not in reader.columns("mart.reference_market"):
         return []
-    chosen = reader.query("SELECT reference_market, chosen_sweep_id FROM mart.reference_market").row(0, named=True)
-    if reader.is_first_night or chosen["chosen_sweep_id"] != reader.night["sweep_id"]:
+    ((market, chosen_sweep_id),) = reader.query(
+        "SELECT reference_market, chosen_sweep_id FROM mart.reference_market"
+    ).iter_rows()
+    tonight = {"started_at": reader.night["started_at"], "reference_market": market}
+    if chosen_sweep_id == reader.night["sweep_id"]:
+        why = "the previous reference market had no offers for too long"
+    elif before := reader.query(_REFERENCE_BEFORE, tonight)["reference_market"].to_list():
+        why = f"the settings have changed, and it was {before[0]} before"
+    else:
         return []
     text = (
-        f"From this night on, markets are compared with {chosen['reference_market']}: the previous reference market "
-        "had no offers for too long. Gaps, scores and losing streaks start again."
+        f"From this night on, markets are compared with {market}: {why}. Gaps, scores and losing streaks start again, "
+        "and what ends tonight need not have been put right."
     )
     return [Point(text, "open_cases", "warn")]
 

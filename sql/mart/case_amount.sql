@@ -59,6 +59,9 @@ of_stay AS (
         of_offer.property_id,
         of_offer.market,
         of_offer.currency,
+        of_offer.check_in,
+        of_offer.nights,
+        of_offer.party,
         quantile_disc(of_offer.amount, 0.5) AS amount
     FROM of_offer
     GROUP BY
@@ -71,45 +74,35 @@ of_stay AS (
         of_offer.party
 ),
 
-of_market AS (
-    SELECT
-        of_stay.case_id,
-        of_stay.property_id,
-        of_stay.market,
-        of_stay.currency,
-        sum(of_stay.amount) AS amount
-    FROM of_stay
-    GROUP BY of_stay.case_id, of_stay.property_id, of_stay.market, of_stay.currency
-),
-
 of_currency AS (
     SELECT
-        of_market.case_id,
-        of_market.currency,
-        sum(of_market.amount)::DECIMAL(38, 4) AS amount
-    FROM of_market
-    GROUP BY of_market.case_id, of_market.currency
+        of_stay.case_id,
+        of_stay.currency,
+        sum(of_stay.amount)::DECIMAL(38, 4) AS amount
+    FROM of_stay
+    GROUP BY of_stay.case_id, of_stay.currency
 ),
 
 in_euro AS (
     SELECT
-        of_market.case_id,
+        of_stay.case_id,
         count(*) = count(rate.rate) AS is_known,
-        -- The same offers in another currency.
-        max((of_market.amount / rate.rate)::DECIMAL(38, 2)) AS amount
-    FROM of_market
+        -- A stay that is requested in two currencies costs once.
+        max((of_stay.amount / rate.rate)::DECIMAL(38, 4)) AS amount
+    FROM of_stay
     CROSS JOIN latest
     LEFT JOIN rate
         ON
-            rate.currency = of_market.currency
+            rate.currency = of_stay.currency
             AND rate.on_date = latest.snapshot_date
-    GROUP BY of_market.case_id, of_market.property_id, of_market.market
+    GROUP BY
+        of_stay.case_id, of_stay.property_id, of_stay.market, of_stay.check_in, of_stay.nights, of_stay.party
 ),
 
 owed_in_euro AS (
     SELECT
         in_euro.case_id,
-        CASE WHEN bool_and(in_euro.is_known) THEN sum(in_euro.amount) END AS amount
+        CASE WHEN bool_and(in_euro.is_known) THEN sum(in_euro.amount)::DECIMAL(38, 2) END AS amount
     FROM in_euro
     GROUP BY in_euro.case_id
 )

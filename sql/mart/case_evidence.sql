@@ -90,6 +90,15 @@ chosen AS (
     CROSS JOIN latest
 ),
 
+held AS (
+    SELECT
+        chosen.flag_id,
+        chosen.market,
+        unnest(chosen.evidence) AS item
+    FROM chosen
+    WHERE chosen.last_found_at IS NOT NULL
+),
+
 -- What those prices are now.
 present AS (
     SELECT
@@ -106,14 +115,7 @@ present AS (
             ),
             (parity.market <> held.market, parity.market)
         ) AS prices
-    FROM (
-        SELECT
-            chosen.flag_id,
-            chosen.market,
-            unnest(chosen.evidence) AS item
-        FROM chosen
-        WHERE chosen.last_found_at IS NOT NULL
-    ) AS held
+    FROM held
     CROSS JOIN latest
     INNER JOIN mart.market_parity AS parity
         ON
@@ -127,6 +129,27 @@ present AS (
         AND parity.currency_basis = 'same'
         AND held.market IN (parity.market, parity.reference_market)
     GROUP BY held.flag_id
+),
+
+-- Of a market that cannot be compared now, its own price.
+present_alone AS (
+    SELECT
+        held.flag_id,
+        min(
+            format(
+                ' On {}: {:,.2f} {} in {}.', latest.snapshot_date, offer.total::DOUBLE, offer.currency, offer.market
+            )
+        ) AS prices
+    FROM held
+    CROSS JOIN latest
+    INNER JOIN mart.offer_latest AS offer
+        ON
+            offer.source = held.item.source -- noqa: RF01
+            AND offer.property_id = held.item.property_id -- noqa: RF01
+            AND offer.offer_key = held.item.offer_key -- noqa: RF01
+            AND offer.market = held.market
+            AND offer.seen_sweep_id = latest.sweep_id
+    GROUP BY held.flag_id
 )
 
 SELECT
@@ -136,10 +159,11 @@ SELECT
             'flag_id': chosen.flag_id,
             'finding': chosen.finding
             || coalesce(strftime(chosen.last_found_at AT TIME ZONE 'UTC', ' Last found on %Y-%m-%d.'), '')
-            || coalesce(present.prices, '')
+            || coalesce(present.prices, present_alone.prices, '')
         }
         ORDER BY chosen.place
     ) AS evidence
 FROM chosen
 LEFT JOIN present ON present.flag_id = chosen.flag_id
+LEFT JOIN present_alone ON present_alone.flag_id = chosen.flag_id
 GROUP BY chosen.case_id

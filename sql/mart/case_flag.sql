@@ -212,6 +212,7 @@ run AS (
         lag(
             {
                 'ended_by': scoped.ended_by,
+                'ended_at': scoped.resolved_at,
                 'until': scoped.resolved_at + to_hours(24 * analysis.silent_nights + 12),
                 'largest_pct': abs(scoped.size_pct) + analysis.disparity_pct + analysis.tolerance_pct
             }
@@ -242,7 +243,8 @@ deviated_again AS (
             history.source = run.source
             AND history.property_id = run.property_id
             AND history.offer_key = run.offer
-            AND history.valid_from = run.first_flagged_at
+            AND history.valid_from > run.former['ended_at'] -- noqa: RF02
+            AND history.valid_from <= run.first_flagged_at
     WHERE
         run.is_back
         AND run.former['ended_by'] = 'gone' -- noqa: RF02

@@ -1,12 +1,17 @@
 -- One row per case that was acknowledged, muted, given an owner or commented on: its latest notes.
 -- case_id: Case, as in report.finding_case.
 -- acknowledged_at: When it was last acknowledged; NULL: never.
+-- acknowledged_pct: Its largest size at that time, in percent, without sign; NULL: unknown, or it had no size.
 -- muted_until: First day on which it is shown again, from the latest mute; NULL: not muted.
 -- owner: Person who handles it, from the latest entry; NULL: none.
 -- note: Latest note; NULL: none.
 SELECT
     case_note.case_id,
     max(case_note.noted_at) FILTER (WHERE case_note.action = 'acknowledge') AS acknowledged_at,
+    try_cast(
+        arg_max(coalesce(case_note.value, ''), case_note.noted_at) FILTER (WHERE case_note.action = 'acknowledge')
+        AS DOUBLE
+    ) AS acknowledged_pct,
     try_cast(
         arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'mute') AS DATE
     ) AS muted_until,

@@ -48,6 +48,20 @@ WITH latest AS (
         max(sweep.started_at) AS started_at,
         max(sweep.snapshot_date) AS snapshot_date
     FROM mart.sweep AS sweep
+),
+
+-- An acknowledgement holds for what was there: not for what came later, nor for twice the size.
+acknowledged AS (
+    SELECT
+        noted.case_id,
+        noted.acknowledged_at,
+        noted.acknowledged_pct,
+        greatest(abs(sized.lowest_pct), abs(sized.highest_pct))
+        > 2 * noted.acknowledged_pct + analysis.disparity_pct AS has_grown
+    FROM mart.case_noted AS noted
+    INNER JOIN mart.case_size AS sized ON sized.case_id = noted.case_id
+    CROSS JOIN ref.analysis AS analysis
+    WHERE noted.acknowledged_at >= sized.known_since
 )
 
 SELECT
@@ -65,7 +79,7 @@ SELECT
         WHEN each.flags = 0 THEN 'closed'
         WHEN each.wider_scope IS NOT NULL THEN 'part_of'
         WHEN noted.muted_until > latest.snapshot_date THEN 'muted'
-        WHEN noted.acknowledged_at >= each.known_since THEN 'acknowledged'
+        WHEN NOT coalesce(acknowledged.has_grown, acknowledged.case_id IS NULL) THEN 'acknowledged'
         WHEN each.opened_at = latest.started_at THEN 'new'
         ELSE 'open'
     END AS status,
@@ -199,8 +213,12 @@ SELECT
     END
     -- Of "its prices", a property would rightly say that its room-only prices are equal.
     || CASE WHEN each.is_of_packages AND each.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END
-        AS finding,
-    CASE WHEN noted.acknowledged_at >= each.known_since THEN noted.acknowledged_at END AS acknowledged_at,
+    || CASE
+        WHEN acknowledged.has_grown AND each.flags > 0
+            THEN format(' It was acknowledged at {:.1f}%.', acknowledged.acknowledged_pct)
+        ELSE ''
+    END AS finding,
+    CASE WHEN NOT coalesce(acknowledged.has_grown, FALSE) THEN acknowledged.acknowledged_at END AS acknowledged_at,
     noted.muted_until,
     noted.owner,
     noted.note,
@@ -229,3 +247,4 @@ CROSS JOIN latest
 INNER JOIN mart.case_evidence AS said ON said.case_id = each.case_id
 LEFT JOIN mart.case_amount AS owed ON owed.case_id = each.case_id
 LEFT JOIN mart.case_noted AS noted ON noted.case_id = each.case_id
+LEFT JOIN acknowledged ON acknowledged.case_id = each.case_id

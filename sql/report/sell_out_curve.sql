@@ -21,13 +21,53 @@ WITH last_of_day AS (
     GROUP BY sweep.snapshot_date
 ),
 
+-- A market whose currency was changed answers in the new one that a cell is no longer on sale.
+off_sale_elsewhere AS (
+    SELECT
+        earlier.operation,
+        earlier.cell_key,
+        earlier.known_from,
+        later.known_status AS next_status,
+        later.known_code AS next_code,
+        later.known_from AS known_to,
+        later.lead_days_from AS lead_days_to
+    FROM mart.cell_history AS earlier
+    ASOF INNER JOIN mart.cell_history AS later
+        ON
+            later.operation = earlier.operation
+            AND later.property_id = earlier.property_id
+            AND later.market = earlier.market
+            AND later.product_type = earlier.product_type
+            AND later.check_in = earlier.check_in
+            AND later.nights = earlier.nights
+            AND later.party = earlier.party
+            AND later.known_from > earlier.known_seen_at
+    WHERE
+        earlier.known_status = 'offered'
+        AND coalesce(earlier.next_status = 'stay_began', TRUE)
+        AND earlier.known_seen_at < (SELECT max(sweep.started_at) FROM mart.sweep AS sweep)
+        AND later.known_status IN ('absent', 'no_offer')
+),
+
 -- In each currency, the times that the cell was on sale. Of a market that is requested in several currencies, at once
 -- or one after another, they are the same times, or continue each other.
 on_sale AS (
     SELECT
-        history.* EXCLUDE (spells), -- noqa: RF02,RF03
-        coalesce(history.next_status IN ('absent', 'no_offer'), FALSE) AS is_off_sale_next
+        history.* EXCLUDE (spells) -- noqa: RF02,RF03
+        REPLACE (
+            coalesce(elsewhere.next_status, history.next_status) AS next_status,
+            CASE WHEN elsewhere.cell_key IS NULL THEN history.next_code ELSE elsewhere.next_code END AS next_code,
+            coalesce(elsewhere.known_to, history.known_to) AS known_to,
+            coalesce(elsewhere.lead_days_to, history.lead_days_to) AS lead_days_to
+        ),
+        coalesce(coalesce(elsewhere.next_status, history.next_status) IN ('absent', 'no_offer'), FALSE)
+            AS is_off_sale_next
     FROM mart.cell_history AS history
+    LEFT JOIN off_sale_elsewhere AS elsewhere
+        ON
+            elsewhere.operation = history.operation
+            AND elsewhere.cell_key = history.cell_key
+            AND elsewhere.known_from = history.known_from
     WHERE history.known_status = 'offered'
 ),
 

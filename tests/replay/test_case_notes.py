@@ -14,6 +14,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, LakeError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
+from pipeline.lake.database import query_published
 from pipeline.lake.simulated import SIMULATED
 from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
@@ -63,6 +64,8 @@ def test_a_case_gathers_its_flags_and_keeps_its_id_and_what_was_said_of_it(lake)
     refresh(lake)
     said = case_row(lake, case["case_id"])
     assert (said["status"], said["owner"], said["note"]) == ("acknowledged", "Ada", "called again")
+    with query_published(lake.published_file, "SELECT acknowledged_pct FROM mart.case_noted") as found:
+        assert found.fetchall() == [(case["highest_pct"],)]
     republish_all(lake, lambda: None)
     assert case_row(lake, case["case_id"]) == said
     assert flags_of_cases(lake, [case["case_id"], "b-1"]) == [case["evidence"][0]["flag_id"], "b-1"]

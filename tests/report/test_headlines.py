@@ -77,6 +77,23 @@ def test_a_market_that_differs_is_not_lost_among_those_that_do_not(tmp_path):
     assert "of 3 pairs differ from the reference market (0 dearer, 1 cheaper)" in about
 
 
+@pytest.mark.slow
+def test_the_digest_tells_that_the_settings_name_another_reference_market(tmp_path):
+    """SE is dearer than GB and DE, with which it is compared from the second night on; nothing changes on the third."""
+    lake = Lake(str(tmp_path / "lake"))
+    stay = STAY | {"property_id": 1}
+    asked = [(search, market, 120 if market == "SE" else 100) for search, market in enumerate(("GB", "DE", "SE"))]
+    cells = [stay | {"market": market, "search_id": search, "offers": 1} for search, market, _ in asked]
+    offers = [OFFER | stay | {"market": market, "search_id": search, "total": total} for search, market, total in asked]
+    told = []
+    for number, reference in enumerate(("GB", "DE", "DE")):
+        load_night(lake, number, cell=cells, offer=offers)
+        publish(lake, sweep_id(number), started_at(number), analysis=Analysis(reference_market=reference))
+        (digest,) = write_reports(lake, ["digest"])
+        told.append("with DE: the settings have changed, and it was GB before." in digest.file.read_text())
+    assert told == [False, True, False]
+
+
 @pytest.mark.parametrize(
     ("shares", "written"),
     [

@@ -54,7 +54,8 @@ CASE_NOTE = Table(
         Column(
             "value",
             TEXT,
-            "mute: first day shown again, as yyyy-MM-dd; note: the text; owner: the name; empty: removed.",
+            "acknowledge: its largest size then, in percent, without sign; mute: first day shown again, as yyyy-MM-dd; "
+            "note: the text; owner: the name; empty: removed.",
         ),
     ),
 )
