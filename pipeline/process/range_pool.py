@@ -84,17 +84,20 @@ class RangePool:
         do: Callable[..., Sequence[T | duckdb.OutOfMemoryException]],
         jobs: Sequence[J],
         *args: object,
+        together: int = 1,
     ) -> list[T]:
         """Do the work on each part and return the results in the order of the ranges.
 
-        `do` is given some parts and `args`, and returns a result for each; one that needs too much memory is split.
+        `do` is given some parts and `args`, and returns a result for each; one that needs too much memory is split. It
+        computes up to `together` parts at once, which costs hardly more than one: a turn has as many where it can.
         Raises LakeError if processes keep being killed; DuckDB's errors pass unchanged.
         """
         todo: list[tuple[J, int]] = [(job, _TRIES) for job in jobs]
         done: dict[int, T] = {}
         while todo:
             pool = self._pool = self._pool or self._opened()
-            turns = _turns(todo, _TURNS_A_WORKER * size_of(pool, self._workers))
+            workers = size_of(pool, self._workers)
+            turns = _turns(todo, min(_TURNS_A_WORKER * workers, max(workers, -(-len(todo) // together))))
             running = [(turn, _submitted(pool, do, [job for job, _ in turn], *args)) for turn in turns]
             # Even after a failure, as the others may still have files open.
             wait([future for _, future in running])

@@ -116,7 +116,7 @@ class RangeWorkers:
 
         Raises LakeError if processes keep being killed; DuckDB's errors pass unchanged.
         """
-        results = self._pool.across(_apart, jobs, work, tuple(reads))
+        results = self._pool.across(_apart, jobs, work, tuple(reads), together=_RANGES_AT_ONCE if reads else 1)
         return [result for result in results if result is not None]
 
 
