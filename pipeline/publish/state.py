@@ -15,7 +15,7 @@ from pipeline.lake.relations import relation, sql_folder
 
 # What is computed first; each is a table of schema `night` until the night is done.
 NIGHT = (
-    "cell_observed", "offer_observed", "offer_unseen", "offer_change", "offer_dropped", "group_observed",
+    "cell_observed", "offer_observed", "offer_ending", "offer_change", "offer_dropped", "group_observed",
     "parity_observed", "parity_group_judged", "change_count",
 )  # fmt: skip
 

@@ -58,7 +58,7 @@ SELECT
     NULL AS floor,
     NULL AS available_rooms,
     before.source
-FROM state.offer_open AS before
+FROM night.offer_ending AS before
 CROSS JOIN night.sweep AS sweep
 INNER JOIN night.cell_observed AS cell
     ON
@@ -66,9 +66,4 @@ INNER JOIN night.cell_observed AS cell
         AND cell.property_id = before.property_id
         AND cell.cell_key = before.cell_key
         AND cell.is_answered_whole
-SEMI JOIN night.offer_unseen AS unseen
-    ON
-        unseen.source = before.source
-        AND unseen.property_id = before.property_id
-        AND unseen.offer_key = before.offer_key
-WHERE before.is_offered
+WHERE before.is_offered AND NOT before.is_seen

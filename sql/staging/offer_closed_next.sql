@@ -1,9 +1,9 @@
 -- One row per interval of an offer key that ends with this sweep.
 SELECT
-    before.*,
+    before.* EXCLUDE (is_seen), -- noqa: RF02
     CASE WHEN change.change IS NULL THEN before.check_in::TIMESTAMPTZ ELSE change.changed_at END AS valid_to,
     coalesce(change.change, 'stay_began') AS ended_by
-FROM state.offer_open AS before
+FROM night.offer_ending AS before
 CROSS JOIN night.sweep AS sweep
 LEFT JOIN night.offer_change AS change
     ON

@@ -7,15 +7,11 @@ SELECT
     before.cell_key,
     before.offer_key,
     CASE WHEN before.unobserved_since IS NULL THEN 'not_asked' ELSE 'gone' END AS ended_by
-FROM state.offer_open AS before
+FROM night.offer_ending AS before
 CROSS JOIN night.sweep AS sweep
 CROSS JOIN ref.analysis AS analysis
-SEMI JOIN night.offer_unseen AS unseen
-    ON
-        unseen.source = before.source
-        AND unseen.property_id = before.property_id
-        AND unseen.offer_key = before.offer_key
 WHERE
-    before.doubted_since IS NOT NULL
+    NOT before.is_seen
+    AND before.doubted_since IS NOT NULL
     AND before.check_in > sweep.snapshot_date
     AND NOT mart.is_on_sale(before.doubted_since, sweep.started_at, analysis.unobserved_nights)

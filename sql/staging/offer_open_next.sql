@@ -73,20 +73,9 @@ in_other_currency AS (
     WHERE cell.is_answered
 ),
 
--- Materialized: otherwise DuckDB first joins all of the state with its cells.
-left_over AS MATERIALIZED (
-    SELECT before.*
-    FROM state.offer_open AS before
-    SEMI JOIN night.offer_unseen AS missing
-        ON
-            missing.source = before.source
-            AND missing.property_id = before.property_id
-            AND missing.offer_key = before.offer_key
-),
-
 unseen AS (
     SELECT
-        before.*,
+        before.* EXCLUDE (is_seen), -- noqa: RF02
         cell.is_answered_whole,
         cell.is_answered,
         cell.search_id AS cell_search_id,
@@ -94,7 +83,7 @@ unseen AS (
         sweep.started_at,
         cell.cell_key IS NOT NULL AS is_asked,
         other.property_id IS NOT NULL AS is_asked_otherwise
-    FROM left_over AS before
+    FROM night.offer_ending AS before
     CROSS JOIN night.sweep AS sweep
     LEFT JOIN night.cell_observed AS cell
         ON
@@ -111,7 +100,7 @@ unseen AS (
             AND other.check_in = before.check_in
             AND other.nights = before.nights
             AND other.party = before.party
-    WHERE before.check_in > sweep.snapshot_date
+    WHERE before.check_in > sweep.snapshot_date AND NOT before.is_seen
 )
 
 SELECT * FROM observed

@@ -13,7 +13,7 @@ WITH begun AS (
         offer.total,
         offer.valid_from,
         offer.last_seen_at
-    FROM state.offer_open AS offer
+    FROM night.offer_ending AS offer
     CROSS JOIN night.sweep AS sweep
     WHERE offer.check_in <= sweep.snapshot_date
     QUALIFY

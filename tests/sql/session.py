@@ -190,7 +190,7 @@ class Golden:
         for macro in MACROS:
             self.session.execute((sql_folder() / "macro" / f"{macro}.sql").read_text())
         self.session.execute(_OBSERVED_VIEW)
-        self.session.execute(f"CREATE VIEW night.offer_unseen AS {relation('staging', 'offer_unseen').sql}")
+        self.session.execute(f"CREATE VIEW night.offer_ending AS {relation('staging', 'offer_ending').sql}")
         # The limits that a page is read within: all but property 9.
         self.session.execute(
             "CREATE MACRO is_within(its_property_id, its_market, its_check_in) AS (its_property_id <> 9)"
