@@ -62,7 +62,7 @@ test-cluster: setup  ## run nights on several workers and kill some; CLUSTER=tes
 test-duckdb: setup  ## read the published file and run the SQL with the oldest supported DuckDB
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target .duckdb duckdb==1.5.6
 	OTHER_DUCKDB=.duckdb $(BIN)/pytest tests/sql/test_reads.py
-	PYTHONPATH=.duckdb $(BIN)/pytest -n 2 --dist loadfile tests/sql tests/lake/test_user_sql.py
+	PYTHONPATH=.duckdb $(BIN)/pytest -n 2 --dist loadfile tests/sql tests/lake/test_user_sql.py tests/lake/test_enumerations.py
 
 test-daft: setup  ## compute a relation on the Delta tables with Daft
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --no-deps --target .daft daft==0.7.26

@@ -18,7 +18,8 @@ from pipeline.audit.declared import count_declared, count_doubled
 from pipeline.audit.domain_measures import prepare_prices
 from pipeline.audit.quarantine import find_violators
 from pipeline.audit.rules import EXAMPLES, Broken, Rule, count_broken, is_taken_as_it_is, rules
-from pipeline.lake.database import OF_OFFERS, quoted
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import OF_OFFERS
 from pipeline.lake.files import note_touched
 from pipeline.lake.relations import Relation, read_by, relation
 

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 from pipeline.audit.results import ALL, Measure
 from pipeline.audit.rules import CHECKED, EXAMPLES, place, with_addresses
 from pipeline.domain.tables import TABLES, Column, Table
-from pipeline.lake.database import quoted, rows_of
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import rows_of
 
 # Prices without these cannot be compared: a night that loses them is lost.
 _VITAL = ("total", "currency")

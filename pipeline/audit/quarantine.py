@@ -15,7 +15,8 @@ from pipeline.audit.rules import LONGEST_REASON, Rule, rules
 from pipeline.audit.store import count_quarantined
 from pipeline.domain.tables import REJECT, TABLES
 from pipeline.lake import Lake
-from pipeline.lake.database import OF_OFFERS, quoted, select_kept, write_rows
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import OF_OFFERS, select_kept, write_rows
 from pipeline.lake.delta import commit_files, is_committed, replace_files
 from pipeline.lake.relations import relation
 from pipeline.lake.sweep_files import KEPT, quarantine_file

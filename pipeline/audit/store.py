@@ -15,7 +15,8 @@ from pipeline.audit.results import Audit, Finding
 from pipeline.domain.tables import QUALITY
 from pipeline.lake import Lake
 from pipeline.lake.checksums import damaged_of, refuse_damaged
-from pipeline.lake.database import connect, quoted, rows_of, select_files
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import connect, rows_of, select_files
 from pipeline.lake.delta import commit_files, commit_rows, is_committed, replace_files
 from pipeline.lake.sweep_files import files_of_sweep, quarantine_file
 

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 from pipeline.domain.errors import LakeError, LakeFull, first_line
 from pipeline.domain.tables import Table
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import as_stored, connect, quoted
+from pipeline.lake.column_sql import as_stored, quoted
+from pipeline.lake.database import connect
 from pipeline.lake.delta import replace_files
 from pipeline.lake.files import beside, put_in_place, touch
 from pipeline.lake.objects import Lake

@@ -1,17 +1,17 @@
 """The one module that opens DuckDB: over a sweep's files, over the lake's tables, and over the published file."""
 
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from pipeline.domain.errors import CorruptObject, InputError, NightauditError
-from pipeline.domain.tables import SEGMENT_TABLES, SIDE_TABLES, TABLES, Column, Table
+from pipeline.domain.tables import SEGMENT_TABLES, SIDE_TABLES, TABLES, Table
 from pipeline.lake.checksums import refuse_damaged
+from pipeline.lake.column_sql import as_stored, quoted, select_columns
 from pipeline.lake.files import beside, put_in_place
 from pipeline.lake.objects import Lake
 from pipeline.lake.sweep_files import files_of_sweep, quarantine_file, refuse_retired
@@ -26,28 +26,6 @@ PARQUET = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZ
 OF_OFFERS = ("offer", "penalty", "promotion")
 # Tables of a sweep whose rows are about one property.
 OF_PROPERTIES = frozenset({*OF_OFFERS, "reject", "cell"})
-
-_SQL_TYPES = {
-    "string": "VARCHAR",
-    "int16": "SMALLINT",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "double": "DOUBLE",
-    "bool": "BOOLEAN",
-    "date32[day]": "DATE",
-    "timestamp[us, tz=UTC]": "TIMESTAMPTZ",
-    "decimal128(18, 4)": "DECIMAL(18,4)",
-    "decimal128(18, 8)": "DECIMAL(18,8)",
-}
-
-
-def sql_type(kind: pa.DataType) -> str:
-    """Return the DuckDB type that stands for an Arrow type."""
-    if pa.types.is_list(kind):
-        return f"{sql_type(kind.value_type)}[]"
-    if pa.types.is_struct(kind):
-        return f"STRUCT({', '.join(f'{field.name} {sql_type(field.type)}' for field in kind)})"
-    return _SQL_TYPES[str(kind)]
 
 
 @contextmanager
@@ -80,10 +58,12 @@ def view_sweep_files(
     *,
     tables: Iterable[str] = SEGMENT_TABLES,
     is_before_audit: bool = False,
+    enumerated: Container[str] = (),
 ) -> None:
     """Create one view per table over the files of one sweep; a table without files is an empty view.
 
-    Offers in quarantine are left out with their penalties and promotions; `is_before_audit` includes them.
+    Offers in quarantine are left out with their penalties and promotions; `is_before_audit` includes them. Tables of
+    `enumerated` are read as in `select_columns`.
     """
     session.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     quarantine = quarantine_file(lake, sweep_id)
@@ -95,13 +75,15 @@ def view_sweep_files(
         if is_before_audit:
             select = select_files(name, [file for file in files if file != quarantine])
         else:
-            select = select_kept(name, files, [quarantine])
+            select = select_kept(name, files, [quarantine], enumerated=name in enumerated)
         session.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {select}")
 
 
-def select_kept(table: str, files: Iterable[Path | str], quarantine: Iterable[Path]) -> str:
+def select_kept(
+    table: str, files: Iterable[Path | str], quarantine: Iterable[Path], *, enumerated: bool = False
+) -> str:
     """Return a SELECT like `select_files`, without offers in quarantine, their penalties and promotions."""
-    select = select_files(table, files)
+    select = select_files(table, files, enumerated=enumerated)
     taken = [quoted(str(file)) for file in quarantine if file.exists()]
     if table not in OF_OFFERS or not taken:
         return select
@@ -109,39 +91,23 @@ def select_kept(table: str, files: Iterable[Path | str], quarantine: Iterable[Pa
     return f"SELECT kept.* FROM ({select}) AS kept ANTI JOIN read_parquet([{', '.join(taken)}]) AS taken ON {join}"  # noqa: S608 - our own names; paths are quoted
 
 
-def select_files(table: str, files: Iterable[Path | str]) -> str:
+def select_files(table: str, files: Iterable[Path | str], *, enumerated: bool = False) -> str:
     """Return a SELECT of a table's declared columns over Parquet files or patterns."""
-    return select_columns((TABLES | SIDE_TABLES)[table].columns, files)
+    return select_columns((TABLES | SIDE_TABLES)[table].columns, files, enumerated=enumerated)
 
 
-def select_columns(columns: Iterable[Column], files: Iterable[Path | str]) -> str:
-    """Return a SELECT of declared columns, in their types for readers, over Parquet files or patterns."""
-    paths = [quoted(str(file)) for file in files]
-    if not paths:
-        empty = ", ".join(f"NULL::{sql_type(column.read_type)} AS {column.name}" for column in columns)
-        return f"SELECT {empty} WHERE false"
-    return f"SELECT {', '.join(map(_read, columns))} FROM read_parquet([{', '.join(paths)}])"  # noqa: S608 - our own names; paths are quoted
+def write_rows(
+    session: duckdb.DuckDBPyConnection, place: Path, table: Table, select: str, order: str, *, enumerated: bool = False
+) -> int:
+    """Write the rows of a SELECT to a file with the columns of a declared table; no file if there are no rows.
 
-
-def _read(column: Column) -> str:
-    if column.derived:
-        return f"{column.derived} AS {column.name}"
-    is_wider = column.read_type != column.type
-    return f"{column.name}::{sql_type(column.read_type)} AS {column.name}" if is_wider else column.name
-
-
-def as_stored(columns: Iterable[Column]) -> str:
-    """Return a SELECT list of declared columns in the types of their files."""
-    return ", ".join(f"{column.name}::{sql_type(column.type)} AS {column.name}" for column in columns)
-
-
-def write_rows(session: duckdb.DuckDBPyConnection, place: Path, table: Table, select: str, order: str) -> int:
-    """Write the rows of a SELECT to a file with the columns of a declared table; no file if there are no rows."""
+    `enumerated`: see `as_stored`.
+    """
     place.parent.mkdir(parents=True, exist_ok=True)
     built = beside(place)
     session.execute("SET preserve_insertion_order = true")
     try:
-        sorted_rows = f"SELECT {as_stored(table.stored)} FROM ({select}) ORDER BY {order}"  # noqa: S608 - our own names
+        sorted_rows = f"SELECT {as_stored(table.stored, enumerated=enumerated)} FROM ({select}) ORDER BY {order}"  # noqa: S608 - our own names
         written = session.execute(f"COPY ({sorted_rows}) TO {quoted(str(built))} ({PARQUET})").fetchall()
         rows = int(written[0][0])
     finally:
@@ -151,11 +117,6 @@ def write_rows(session: duckdb.DuckDBPyConnection, place: Path, table: Table, se
     else:
         built.unlink()
     return rows
-
-
-def quoted(text: str) -> str:
-    """Return text as an SQL string."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def rows_of(found: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:

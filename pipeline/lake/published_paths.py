@@ -8,7 +8,8 @@ import duckdb
 
 from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import damaged, quoted
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import damaged
 
 PUBLISHED = "published/nightaudit.duckdb"
 _READ = re.compile(r"'((?:[^']|'')*\.parquet)'")

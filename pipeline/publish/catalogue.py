@@ -28,7 +28,8 @@ from pipeline.domain.tables import (
 )
 from pipeline.lake import Lake
 from pipeline.lake.checksums import damaged_of, refuse_damaged
-from pipeline.lake.database import quoted, select_files, select_kept
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import select_files, select_kept
 from pipeline.lake.delta import committed_files
 from pipeline.lake.relations import Relation, declared_meanings, direct_sources, views
 from pipeline.lake.sweep_files import all_or_each, quarantine_file, sweep_files
@@ -190,8 +191,7 @@ def is_of_this_version(file: Path) -> bool:
     """Whether the relations of a published file were written with this version's SQL."""
     with duckdb.connect(":memory:") as session:
         session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
-        written_with = session.execute("SELECT relations FROM published.ref.written_with").fetchall()
-    return written_with == [(_fingerprint(),)]
+        return session.execute("SELECT relations FROM published.ref.written_with").fetchall() == [(_fingerprint(),)]
 
 
 @cache

@@ -11,7 +11,8 @@ import duckdb
 
 from pipeline.domain.property_range import ALL, PropertyRange
 from pipeline.lake import Lake, beside, put_in_place
-from pipeline.lake.database import PARQUET, quoted
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import PARQUET
 from pipeline.lake.relations import relation
 from pipeline.publish.state_files import StateFile, files_of, note_files, refuse_damaged_state, write_state_views
 

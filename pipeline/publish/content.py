@@ -10,7 +10,8 @@ import duckdb
 
 from pipeline.domain.tables import CONTENT_STATES, CONTENT_TABLES, WORKING_TABLES, Table
 from pipeline.lake import Lake
-from pipeline.lake.database import quoted, select_files, write_rows
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import select_files, write_rows
 from pipeline.lake.delta import commit_files, is_committed
 from pipeline.lake.relations import relation
 

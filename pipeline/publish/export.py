@@ -14,7 +14,8 @@ import duckdb
 
 from pipeline.domain.errors import CorruptObject, InputError, LakeFull, first_line
 from pipeline.lake import beside, sync
-from pipeline.lake.database import open_published, quoted
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import open_published
 from pipeline.lake.files import remove_left_over
 from pipeline.lake.published_paths import refuse_damaged_reads
 from pipeline.process.regular_file import unusable_name

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipeline.domain.errors import first_line
 from pipeline.domain.tables import FAILED_RULE, FINDING_COLUMNS
-from pipeline.lake.database import as_stored, sql_type
+from pipeline.lake.column_sql import as_stored, sql_type
 from pipeline.lake.relations import relation
 from pipeline.publish.state import create
 

@@ -11,7 +11,8 @@ from pipeline.domain.errors import CorruptObject, first_line
 from pipeline.domain.tables import Table
 from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import quoted, rows_of
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import rows_of
 from pipeline.publish.state import FILED, NATIVE
 from pipeline.publish.state_files import are_whole, files_of, forget_superseded, refuse_damaged_state
 

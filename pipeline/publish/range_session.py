@@ -1,6 +1,6 @@
 """A session for one range of one night: it sees what the building session sees, for its properties only."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,12 +10,15 @@ import duckdb
 import pyarrow as pa
 
 from pipeline.domain.property_range import PropertyRange
-from pipeline.domain.tables import SEGMENT_TABLES
+from pipeline.domain.tables import SEGMENT_TABLES, TABLES
 from pipeline.lake import Lake
-from pipeline.lake.database import OF_PROPERTIES, connect, quoted, select_files, view_sweep_files
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import OF_PROPERTIES, connect, select_files, select_kept, view_sweep_files
+from pipeline.lake.enumerations import create_enumerations, refuse_lost
+from pipeline.lake.sweep_files import files_of_sweep, quarantine_file
 from pipeline.publish.catalogue import write_side_views
-from pipeline.publish.state import prepare
-from pipeline.publish.state_files import StateFile, write_state_views
+from pipeline.publish.state import ENUMERATED_OF_STATE, ENUMERATED_OF_SWEEP, FILED, prepare
+from pipeline.publish.state_files import StateFile, select_state, write_state_views
 
 # DuckDB's share of the 700 MB that a process may take; the rest spills to disk.
 _RANGE_MEMORY = "450MB"
@@ -26,8 +29,8 @@ class RangeJob:
     """One range of one night. `file` is the published file being built, `state` the files that hold its state.
 
     `folder` is where files of the state go; `published` are the sweeps that views read, `as_of` what was loaded by
-    then. `has_changes`: the changes of the night are in the lake already;
-    `doubtful` are the rows of `night.cell_doubtful`. `parts` are the ranges that a wider one was joined from.
+    then. `has_changes`: the changes of the night are in the lake already; `doubtful` are the rows of
+    `night.cell_doubtful`, `values` those of the enumerations. `parts` are the ranges that a wider one was joined from.
     `summing` is the folder for what the range contributes to the summaries; None: they are computed without it.
     """
 
@@ -40,6 +43,7 @@ class RangeJob:
     within: PropertyRange
     properties: tuple[int, ...]
     doubtful: pa.Table
+    values: Mapping[str, Sequence[str]]
     as_of: datetime | None = None
     has_changes: bool = False
     parts: tuple[PropertyRange, ...] = ()
@@ -73,7 +77,7 @@ def joined(jobs: Sequence[RangeJob]) -> RangeJob:
 
 def turn_to(session: duckdb.DuckDBPyConnection, job: RangeJob) -> None:
     """Restrict the state and the night's answers to the properties of a range."""
-    write_state_views(session, job.lake, job.state, job.within)
+    write_state_views(session, job.lake, job.state, job.within, enumerated=True)
     for name in SEGMENT_TABLES:
         # A part of an answer without a property id may belong to any property.
         where = f"WHERE {job.within.condition} OR property_id IS NULL" if name in OF_PROPERTIES else ""
@@ -93,6 +97,7 @@ def session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
         # A copied view is not bound again: writing all views takes as long as comparing a small range.
         session.execute("COPY FROM DATABASE built TO nightaudit (SCHEMA)")
         prepare(session)
+        create_enumerations(session, job.values)
         tables = session.execute(
             "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = 'built'"
         ).fetchall()
@@ -100,9 +105,9 @@ def session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
             session.execute(f"DROP TABLE nightaudit.{name}")
             session.execute(f"CREATE VIEW nightaudit.{name} AS FROM built.{name}")
         # Once: checking the checksums of all files of a large night takes long.
-        view_sweep_files(session, lake, job.sweep_id, "memory.all_sweep_files")
+        view_sweep_files(session, lake, job.sweep_id, "memory.all_sweep_files", enumerated=ENUMERATED_OF_SWEEP)
         turn_to(session, job)
-        view_sweep(session, lake, job.sweep_id)
+        view_sweep(session, lake, job.sweep_id, enumerated=True)
         session.register("doubtful", job.doubtful)
         session.execute("CREATE TABLE memory.night.cell_doubtful AS FROM doubtful")
         session.unregister("doubtful")
@@ -110,7 +115,29 @@ def session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
         yield session
 
 
-def view_sweep(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:
+def view_sweep(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str, *, enumerated: bool = False) -> None:
     """Set the sweep of the night: the one row of `night.sweep`. A table, as almost every step of a night reads it."""
-    sweep_file = lake.local(lake.table_file("sweep", sweep_id, "sweep"))
-    session.execute(f"CREATE OR REPLACE TABLE memory.night.sweep AS {select_files('sweep', [sweep_file])}")
+    select = _select_sweep(lake, sweep_id, enumerated=enumerated)
+    session.execute(f"CREATE OR REPLACE TABLE memory.night.sweep AS {select}")
+
+
+def refuse_lost_values(session: duckdb.DuckDBPyConnection, job: RangeJob) -> None:
+    """Raise CorruptObject if a text that the job reads has no value in the enumerations of the session."""
+    lake = job.lake
+    for name in ENUMERATED_OF_STATE:
+        texts, values = (select_state(lake, job.state, name, job.within, enumerated=each) for each in (False, True))
+        refuse_lost(session, f"state.{name}", FILED[name], texts, values)
+    quarantine = quarantine_file(lake, job.sweep_id)
+    for name in ENUMERATED_OF_SWEEP:
+        files = files_of_sweep(lake, TABLES[name], job.sweep_id)
+        texts, values = (
+            f"FROM ({select_kept(name, files, [quarantine], enumerated=each)}) WHERE {job.within.condition}"
+            for each in (False, True)
+        )
+        refuse_lost(session, f"lake.{name}", TABLES[name], texts, values)
+    texts, values = (_select_sweep(lake, job.sweep_id, enumerated=each) for each in (False, True))
+    refuse_lost(session, "lake.sweep", TABLES["sweep"], texts, values)
+
+
+def _select_sweep(lake: Lake, sweep_id: str, *, enumerated: bool) -> str:
+    return select_files("sweep", [lake.local(lake.table_file("sweep", sweep_id, "sweep"))], enumerated=enumerated)

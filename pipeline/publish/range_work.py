@@ -23,7 +23,7 @@ from pipeline.publish.catalogue import write_lake_views
 from pipeline.publish.comparisons import view_comparisons, write_comparisons
 from pipeline.publish.flags import ask_rules
 from pipeline.publish.range_files import files_read
-from pipeline.publish.range_session import RangeJob, joined, session_over, turn_to
+from pipeline.publish.range_session import RangeJob, joined, refuse_lost_values, session_over, turn_to
 from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_night
 from pipeline.publish.state_files import StateFile, write_step
 from pipeline.publish.summaries import select_summed
@@ -148,6 +148,7 @@ def _done(
     if reads:
         view_comparisons(session, job.lake, job.state, job.within)
     try:
+        refuse_lost_values(session, job)
         return work(session, job)
     except duckdb.OutOfMemoryException as error:
         forget_night(session)
@@ -168,7 +169,10 @@ def _groups(jobs: Sequence[RangeJob], most: int) -> list[list[RangeJob]]:
 def _write_changes(session: duckdb.DuckDBPyConnection, lake: Lake, job: RangeJob) -> str | None:
     name = "changes" if job.within.is_all else f"changes-{job.within.first}"
     path = lake.table_file(OFFER_CHANGE.name, job.sweep_id, name)
-    rows = write_rows(session, lake.local(path), OFFER_CHANGE, "FROM memory.night.offer_change", _CHANGES_ORDER)
+    select = "FROM memory.night.offer_change"
+    # As texts: of an enumeration, DuckDB 1.5 states the values of all nights as those of the file, and a query for the
+    # changes of one night would read all files.
+    rows = write_rows(session, lake.local(path), OFFER_CHANGE, select, _CHANGES_ORDER)
     return path if rows else None
 
 

@@ -10,7 +10,8 @@ from pipeline.domain.errors import CorruptObject, first_line
 from pipeline.domain.tables import SIDE_TABLES
 from pipeline.lake import Lake, put_in_place
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import connect, quoted
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import connect
 from pipeline.lake.delta import committed_files
 from pipeline.lake.published_paths import places_read_by
 from pipeline.publish.catalogue import describe, is_of_this_version, write_views

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import duckdb
 
-from pipeline.domain.tables import CONTENT_STATES, STATE_FILE, STATE_TABLES, SWEEP_PUBLISHED, Table
-from pipeline.lake.database import quoted, sql_type
+from pipeline.domain.tables import CONTENT_STATES, STATE_FILE, STATE_TABLES, SWEEP, SWEEP_PUBLISHED, TABLES, Table
+from pipeline.lake.column_sql import quoted, sql_type
 from pipeline.lake.relations import relation, sql_folder
 
 # What is computed first; each is a table of schema `night` until the night is done.
@@ -106,6 +106,13 @@ SMALL_STEPS = (
 # Tables of the published file; the other tables of the state are views over files.
 _FILED = frozenset(step.name for step in FILED_STEPS)
 FILED = {table.name: table for table in STATE_TABLES if table.name in _FILED}
+# What a night reads with enumerations: tables with many rows that are not history.
+ENUMERATED_OF_STATE, ENUMERATED_OF_SWEEP = ("offer_open", "cell", "parity_open", "parity_group_open"), ("offer", "cell")
+ENUMERATED = {
+    **{f"state.{name}": FILED[name] for name in ENUMERATED_OF_STATE},
+    **{f"sweep_files.{name}": TABLES[name] for name in ENUMERATED_OF_SWEEP},
+    "night.sweep": SWEEP,
+}
 NATIVE = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STATES) if table.name not in _FILED} | {
     "state.file": STATE_FILE,
     "mart.sweep": SWEEP_PUBLISHED,

@@ -14,9 +14,10 @@ from pipeline.domain.property_range import PropertyRange
 from pipeline.domain.tables import STATE_FILE
 from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded, note_gone, refuse_damaged
-from pipeline.lake.database import select_columns, write_rows
+from pipeline.lake.column_sql import select_columns
+from pipeline.lake.database import write_rows
 from pipeline.lake.relations import relation
-from pipeline.publish.state import FILED, Step
+from pipeline.publish.state import ENUMERATED_OF_STATE, FILED, Step
 
 _FOLDER = "state"
 # How long readers that opened the published file before it was replaced can keep reading.
@@ -60,7 +61,8 @@ def write_step(
     """Write the result of a step for the night in this session to a file; None: it has no rows."""
     table = FILED[step.name]
     path = f"{folder}/{step.name}-{within.first}-{within.last}.parquet"
-    rows = write_rows(session, lake.local(path), table, relation("staging", step.next).sql, step.order)
+    select = relation("staging", step.next).sql
+    rows = write_rows(session, lake.local(path), table, select, step.order, enumerated=True)
     if not rows:
         return None
     size = lake.local(path).stat().st_size
@@ -84,19 +86,33 @@ def files_of(session: duckdb.DuckDBPyConnection) -> list[StateFile]:
 
 
 def write_state_views(
-    session: duckdb.DuckDBPyConnection, lake: Lake, files: Sequence[StateFile], within: PropertyRange | None = None
+    session: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    files: Sequence[StateFile],
+    within: PropertyRange | None = None,
+    *,
+    enumerated: bool = False,
 ) -> None:
-    """Write the views of schema `state` over their files; `within` leaves out other properties."""
-    for name, table in FILED.items():
-        places = [
-            lake.local(file.path)
-            for file in files
-            if file.table_name == name
-            and (within is None or within.meets(file.first_property_id, file.last_property_id))
-        ]
-        condition = f" WHERE {within.condition}" if within is not None and places else ""
-        select = select_columns(table.stored, places)
-        session.execute(f"CREATE OR REPLACE VIEW state.{name} AS {select}{condition}")
+    """Write the views of schema `state` over their files; `within` leaves out other properties.
+
+    `enumerated`: those of ENUMERATED_OF_STATE as in `select_columns`.
+    """
+    for name in FILED:
+        select = select_state(lake, files, name, within, enumerated=enumerated and name in ENUMERATED_OF_STATE)
+        session.execute(f"CREATE OR REPLACE VIEW state.{name} AS {select}")
+
+
+def select_state(
+    lake: Lake, files: Iterable[StateFile], name: str, within: PropertyRange | None, *, enumerated: bool
+) -> str:
+    """Return a SELECT of a table of the state; see `write_state_views`."""
+    places = [
+        lake.local(file.path)
+        for file in files
+        if file.table_name == name and (within is None or within.meets(file.first_property_id, file.last_property_id))
+    ]
+    condition = f" WHERE {within.condition}" if within is not None and places else ""
+    return f"{select_columns(FILED[name].stored, places, enumerated=enumerated)}{condition}"
 
 
 def refuse_damaged_state(lake: Lake, files: Iterable[StateFile]) -> None:

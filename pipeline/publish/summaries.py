@@ -10,7 +10,7 @@ import duckdb
 
 from pipeline.domain.property_range import PropertyRange
 from pipeline.lake import Lake, beside
-from pipeline.lake.database import quoted
+from pipeline.lake.column_sql import quoted
 from pipeline.lake.files import note_touched
 from pipeline.lake.relations import Relation, direct_sources, reached, relation
 from pipeline.publish.comparisons import comparisons_of, view_comparisons

@@ -11,7 +11,8 @@ from pipeline.domain.errors import InputError
 from pipeline.domain.tables import CASE_NOTE
 from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import query_published, quoted, rows_of
+from pipeline.lake.column_sql import quoted
+from pipeline.lake.database import query_published, rows_of
 from pipeline.lake.delta import commit_rows, committed_files
 from pipeline.replay.finding import Row
 

@@ -19,7 +19,8 @@ from pipeline.domain.search import Operation
 from pipeline.domain.tables import REJECT, SEGMENT_TABLES, TABLES, Table
 from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import OF_OFFERS, as_stored, connect, rows_of
+from pipeline.lake.column_sql import as_stored
+from pipeline.lake.database import OF_OFFERS, connect, rows_of
 from pipeline.lake.raw_answer import Evidence
 from pipeline.lake.relations import relation
 from pipeline.lake.sweep_files import quarantine_file

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from pipeline.domain.errors import InputError
-from pipeline.lake.database import quoted
+from pipeline.lake.column_sql import quoted
 
 # Conditions on columns of `mart.property` that choose properties. Names without a relation belong to the chosen rows.
 _CHOSEN_BY = {

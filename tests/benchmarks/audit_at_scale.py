@@ -22,7 +22,7 @@ from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.domain.tables import SWEEP, TABLES
 from pipeline.lake import Lake
-from pipeline.lake.database import quoted, sql_type
+from pipeline.lake.column_sql import quoted, sql_type
 from pipeline.lake.delta import commit_files
 from pipeline.lake.raw import Ending, Manifest, write_ending, write_manifest
 from pipeline.night.gate import audit_sweep

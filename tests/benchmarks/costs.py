@@ -31,9 +31,9 @@ OFFERS_PER_CELL = 9
 PROPERTIES_PER_SEARCH = 100
 # A million offers were published by one Dask worker in 30.0 s, and by two in 18.8 s: tests/benchmarks/README.md.
 EFFICIENCY = 30.0 / 18.8 / 2
-# A second night of 3.6 million offers, in 61.0 CPU seconds on a busy machine. An earlier version took 36 us at 35.6
+# A second night of 3.5 million offers, in 51.0 CPU seconds on a busy machine. An earlier version took 36 us at 35.6
 # million offers.
-PUBLISH_US = 17.0
+PUBLISH_US = 14.6
 # A night of 3.46 million offers was audited in 13.8 CPU seconds.
 AUDIT_US = 13.8 / 3.46
 # A report of 35.6 million offers took 208 s with 1.9 GB, one of 3.5 million 0.64 GB.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.measuring import Cost, cost_of_command
 
-from pipeline.lake.database import quoted
+from pipeline.lake.column_sql import quoted
 
 _HOME = Path(__file__).parents[2] / "bench" / "dbt"
 _WANTED = ("dbt-core>=1.9,<1.11", "dbt-duckdb<1.11")

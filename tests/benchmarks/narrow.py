@@ -13,7 +13,7 @@ from pathlib import Path
 
 import duckdb
 
-from pipeline.lake.database import quoted
+from pipeline.lake.column_sql import quoted
 
 _SETTINGS = "SET TimeZone = 'UTC'; SET threads = 2; SET memory_limit = '600MB'; SET preserve_insertion_order = false"
 # An md5 stays the same between versions of DuckDB, which a stored key must; values are only compared within one.

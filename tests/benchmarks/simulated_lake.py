@@ -19,7 +19,7 @@ from pipeline.domain.shards import Partition
 from pipeline.domain.tables import QUOTE, SWEEP, TABLES, Table
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
-from pipeline.lake.database import quoted, sql_type
+from pipeline.lake.column_sql import quoted, sql_type
 from pipeline.lake.delta import commit_files, commit_rows
 from pipeline.lake.raw import Ending, Manifest, write_ending, write_manifest
 

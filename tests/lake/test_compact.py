@@ -9,7 +9,7 @@ from nights import filled, load_night, sweep_id
 
 from pipeline.domain.tables import DAY, TABLES
 from pipeline.lake import Lake, compact
-from pipeline.lake.database import quoted
+from pipeline.lake.column_sql import quoted
 from pipeline.lake.delta import commit_files, committed_files
 from pipeline.sweep.load import SEGMENT_TABLES
 

@@ -16,7 +16,7 @@ from pipeline.cli.commands import app
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import OFFER, SEARCH, TABLES
 from pipeline.lake import Lake
-from pipeline.lake.database import quoted
+from pipeline.lake.column_sql import quoted
 from pipeline.lake.delta import commit_files
 from pipeline.lake.raw import is_retired
 from pipeline.lake.sweep_files import sweep_files

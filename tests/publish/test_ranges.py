@@ -7,13 +7,14 @@ from datetime import timedelta
 
 import duckdb
 import pytest
+from all_relations import contents
 from another_machine import AnotherMachine
 from nights import FIRST_DAY, load_night, started_at
 from two_markets import NOW, publish_night, settings_of_two_markets
 
 from pipeline.domain.property_range import PropertyRange, cut
 from pipeline.domain.tables import OFFER
-from pipeline.lake import Lake
+from pipeline.lake import Lake, column_sql
 from pipeline.lake.database import open_published
 from pipeline.process import range_pool
 from pipeline.publish import night_build, publish, republish_all
@@ -41,16 +42,6 @@ def copied(home, tmp_path):
     return Lake(str(tmp_path / "lake"))
 
 
-def contents(lake):
-    """Every row of every relation, but for where the files of the state lie."""
-    with open_published(lake.published_file) as session:
-        names = session.execute(
-            "SELECT table_schema || '.' || table_name FROM information_schema.tables "
-            "WHERE table_catalog = 'nightaudit' AND table_schema || '.' || table_name <> 'state.file'"
-        ).fetchall()
-        return {name: session.execute(f"FROM {name} ORDER BY ALL").fetchall() for (name,) in names}
-
-
 def ranges_of(lake):
     with open_published(lake.published_file) as session:
         return session.execute(
@@ -68,6 +59,15 @@ def test_many_ranges_give_what_one_range_gives(home, monkeypatch):
     assert ranges_of(lake) > 1
     found = contents(lake)
     assert found.keys() == expected.keys()
+    for name, rows in expected.items():
+        assert found[name] == rows, name
+
+
+def test_a_night_read_as_texts_gives_what_it_gives_as_enumerations(copied, monkeypatch):
+    expected = contents(copied)
+    monkeypatch.setattr(column_sql, "enumeration_of", lambda _: None)
+    republish_all(copied, lambda: None)
+    found = contents(copied)
     for name, rows in expected.items():
         assert found[name] == rows, name
 

@@ -51,7 +51,12 @@ _OPEN_COLUMNS = (
     Column("child_resort_fee", MONEY, "Resort fee for children, paid at the property, as last sent. Detail only."),
     Column("city_taxes", MONEY, "City taxes, paid at the property, as last sent. Detail only."),
     Column("hotel_service_fee", MONEY, "Service fee, paid at the property, as last sent. Detail only."),
-    required("change", TEXT, "What began this state: `first` seen, `value` changed, `gone`, or `back`."),
+    required(
+        "change",
+        TEXT,
+        "What began this state: `first` seen, `value` changed, `gone`, or `back`.",
+        ("first", "value", "gone", "back"),
+    ),
     required("valid_from", INSTANT, "Start of the first sweep that saw this state."),
     required("first_seen_at", INSTANT, "Start of the first sweep that saw the offer key."),
     required("last_seen_at", INSTANT, "Start of the last sweep that confirmed this state."),
