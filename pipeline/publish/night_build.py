@@ -11,19 +11,18 @@ from pipeline.domain.tables import NUMBER, OFFER_CHANGE, Column
 from pipeline.lake import Lake
 from pipeline.lake.database import MEMORY_LIMIT, view_sweep_files
 from pipeline.lake.delta import commit_files, is_committed
-from pipeline.lake.enumerations import create_enumerations, find_values
+from pipeline.lake.enumerations import find_values
 from pipeline.lake.relations import detectors, in_order
 from pipeline.publish.catalogue import write_reference, write_side_views, write_views
 from pipeline.publish.comparisons import note_comparisons
 from pipeline.publish.content import add_content
 from pipeline.publish.flags import gather, move_flags_on
 from pipeline.publish.ledger import LedgerEntry
-from pipeline.publish.range_session import RangeJob, refuse_lost_values, view_sweep
+from pipeline.publish.range_session import RangeJob, view_sweep
 from pipeline.publish.range_work import RangeNight, RangeWorkers, Work, find_in_range, work_out
 from pipeline.publish.ranges import choose_ranges
 from pipeline.publish.state import (
     ENUMERATED,
-    ENUMERATED_OF_SWEEP,
     FILED_STEPS,
     NATIVE,
     SEARCH_PATH,
@@ -129,13 +128,11 @@ class NightBuild:
             # Left by an interrupted publication, whose ranges may have been different.
             lake.remove_folder(f"{lake.tables_folder}/{OFFER_CHANGE.name}/{entry.sweep_id}")
         ranges, properties = choose_ranges(session, self._most_offers)
-        values = find_values(session, ENUMERATED)
         if len(ranges) > 1:
             # What remains for this session covers all properties, and its memory must not grow with them.
             session.execute(f"SET memory_limit = '{_MEMORY_OVER_ALL}'")
-        else:
-            create_enumerations(session, values)
-            view_sweep_files(session, lake, entry.sweep_id, "memory.sweep_files", enumerated=ENUMERATED_OF_SWEEP)
+        # A small night costs less without enumerations.
+        values = find_values(session, ENUMERATED) if len(ranges) > 1 else {}
         state = tuple(files_of(session))
         doubtful = session.sql("FROM memory.night.cell_doubtful").to_arrow_table()
         self._jobs = [
@@ -159,8 +156,7 @@ class NightBuild:
 
     def _across(self, work: Work[T], reads: Iterable[str] = ()) -> list[T]:
         if len(self._jobs) == 1:
-            # A view of the published file would keep the types that it is read with; `work_out` reads none.
-            return [self._alone(work, enumerated=not reads)]
+            return [self._alone(work)]
         # Other processes can read the file only while no session has it open for writing.
         self._session.execute("CHECKPOINT nightaudit")
         self._session.execute("USE memory")
@@ -171,10 +167,8 @@ class NightBuild:
             attach(self._session, self._file)
             self._session.execute(SEARCH_PATH)
 
-    def _alone(self, work: Work[T], *, enumerated: bool) -> T:
+    def _alone(self, work: Work[T]) -> T:
         session, (job,) = self._session, self._jobs
-        if enumerated:
-            self._read(enumerated=True)
         try:
             session.execute(f"SET memory_limit = '{_MEMORY_ALONE}'")
             return work(session, job)
@@ -183,16 +177,6 @@ class NightBuild:
             return work(session, job)
         finally:
             session.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-            if enumerated:
-                self._read(enumerated=False)
-
-    def _read(self, *, enumerated: bool) -> None:
-        """Read the state and the sweep with enumerations, or with the texts that readers of the file see."""
-        session, lake, (job,) = self._session, self._lake, self._jobs
-        write_state_views(session, lake, job.state, enumerated=enumerated)
-        view_sweep(session, lake, job.sweep_id, enumerated=enumerated)
-        if enumerated:
-            refuse_lost_values(session, job)
 
     def _load_changes(self, nights: Sequence[RangeNight]) -> None:
         """Append the night's changes to the lake, once."""
