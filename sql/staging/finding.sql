@@ -83,6 +83,7 @@ compared AS (
         found.fx IS NOT NULL AS is_converted,
         len(found.evidence) = 2 AS is_lone,
         found.evidence[1].source AS source,
+        list_distinct(list_transform(found.evidence, LAMBDA item: item['source'])) AS sources, -- noqa: RF02,RF03
         list_filter(found.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03
             AS reference_key,
         found.subject_key
@@ -215,7 +216,8 @@ doubted AS (
         OR (silent.market IS NOT NULL AND begun.subject_key IS NOT NULL)
 ),
 
--- Tonight's prices of the same offer in all markets.
+-- Tonight's prices of the same offer in all markets, beside the reference market's price in the finding's own source:
+-- in the other source, that one may differ.
 seen AS (
     SELECT
         doubted.subject_key,
@@ -227,13 +229,24 @@ seen AS (
         parity.currency,
         parity.currency_basis,
         parity.total,
-        parity.gap_pct,
-        mart.is_level(parity.verdict, parity.gap_pct, analysis.disparity_pct) AS is_met,
-        sign(parity.gap) = -doubted.side AS is_opposite
+        any_value(parity.reference_total) FILTER (WHERE parity.source = doubted.source) OVER of_finding
+            AS found_reference,
+        CASE
+            WHEN parity.source = doubted.source THEN parity.gap_pct
+            ELSE
+                (100 + parity.gap_pct) * parity.reference_total::DOUBLE / found_reference::DOUBLE -- noqa: RF02
+                - 100
+        END AS apart_pct,
+        CASE
+            WHEN parity.source = doubted.source
+                THEN mart.is_level(parity.verdict, parity.gap_pct, analysis.disparity_pct)
+            ELSE abs(apart_pct) <= analysis.disparity_pct + analysis.tolerance_pct -- noqa: RF02
+        END AS is_met,
+        sign(apart_pct) = -doubted.side AS is_opposite -- noqa: RF02
     FROM doubted
     INNER JOIN mart.market_parity AS parity
         ON
-            parity.source = doubted.source
+            list_contains(doubted.sources, parity.source)
             AND parity.property_id = doubted.property_id
             AND parity.reference_offer_key = doubted.reference_key
     CROSS JOIN night.sweep AS sweep
@@ -243,6 +256,8 @@ seen AS (
         AND parity.currency_basis <> 'supplier_rate'
         AND parity.seen_sweep_id = sweep.sweep_id
         AND parity.reference_sweep_id = sweep.sweep_id
+    WINDOW
+        of_finding AS (PARTITION BY doubted.subject_key)
 ),
 
 undecided AS (
@@ -268,7 +283,7 @@ undecided AS (
                         AND beside.is_opposite
                         AND NOT seen.is_met
                         AND NOT beside.is_met
-                        AND 100 * abs((100 + seen.gap_pct) / (100 + beside.gap_pct) - 1)
+                        AND 100 * abs((100 + seen.apart_pct) / (100 + beside.apart_pct) - 1)
                         <= analysis.disparity_pct
                         + analysis.tolerance_pct
                         + CASE

@@ -140,11 +140,7 @@ def _is_decided(row: Row, found: Flags, history: History, seen: dict[Key, Row], 
         return True
     own, beside = seen.get(row["offer"]), seen.get(row["compared_offers"][0])
     reference = key_of(own["against"], OFFER) if own else row["offer"]
-    others = [
-        pair
-        for pair in seen.values()
-        if key_of(pair["against"], OFFER) == reference and pair["market"] != row["market"]
-    ]
+    others = [pair for pair in _with_other_source(row, reference, seen) if pair["market"] != row["market"]]
     if own is None:
         apart = [pair for pair in others if (pair["gap"] > 0) is not (row["size_pct"] > 0) and not _meet(pair)]
         return any(_agree(one, other) for one, other in combinations(apart, 2))
@@ -156,6 +152,21 @@ def _is_decided(row: Row, found: Flags, history: History, seen: dict[Key, Row], 
         and 100 * abs(pair["total"] / beside["total"] - 1) <= ALIKE_PCT
         for pair in others
     )
+
+
+def _with_other_source(row: Row, reference: Key, seen: dict[Key, Row]) -> list[Row]:
+    """Return prices beside the one of the reference market, and those of the other source if they are evidence."""
+    its = [pair for pair in seen.values() if key_of(pair["against"], OFFER) == reference]
+    if not its or len({source for source, *_ in row["evidence"]}) == 1:
+        return its
+    found = list(its)
+    for pair in seen.values():
+        source, *offer = key_of(pair["against"], OFFER)
+        if source != reference[0] and offer == list(reference[1:]):
+            level = (100 + pair["gap_pct"]) * pair["reference_total"] / its[0]["reference_total"]
+            verdict = "meet" if abs(level - 100) <= ALIKE_PCT else "apart"
+            found.append(pair | {"gap": level - 100, "gap_pct": level - 100, "verdict": verdict})
+    return found
 
 
 def _is_new(row: Row, found: Flags) -> bool:
