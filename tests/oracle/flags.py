@@ -227,6 +227,8 @@ def _ended(
         is_shown = is_all_seen or history.open[flag["offer"]]["valid_from"] > flag["last_flagged_at"]
         if its and all(_meet(pair) or _has_crossed(flag, pair) for pair in its) and is_shown:
             return {"resolved_at": at, "ended_by": "value"}
+        if not its and _is_put_right_beside_others(flag, history, at):
+            return {"resolved_at": at, "ended_by": "value"}
         if any(_is_apart_still(flag, pair) for pair in its) and not _is_another_said(flag, tonight):
             return None
     rows = [history.open[offer] for offer in flag["evidence"] if offer in history.open]
@@ -244,6 +246,23 @@ def _ended(
     else:
         why = "not_asked" if any(_has_left(history, row) for row in rows) else "value"
     return {"resolved_at": at, "ended_by": why}
+
+
+def _is_put_right_beside_others(flag: Row, history: History, at: datetime) -> bool:
+    """Whether a price that has changed is level with, or beyond, those that met what it was compared with."""
+    own = history.open[flag["offer"]]
+    others = [
+        row["total"]
+        for offer in flag["evidence"]
+        if (row := history.open.get(offer)) and row["market"] != flag["market"] and row["is_offered"]
+        and all(row[name] == own[name] for name in ("source", "currency")) and row["last_seen_at"] == at
+    ]  # fmt: skip
+    if not others or not own["is_offered"] or own["last_seen_at"] != at or own["valid_from"] <= flag["last_flagged_at"]:
+        return False
+    return all(
+        100 * abs(own["total"] / total - 1) <= DISPARITY_PCT or (own["total"] > total) is not (flag["size_pct"] > 0)
+        for total in others
+    )
 
 
 def _is_apart_still(flag: Row, pair: Row) -> bool:
