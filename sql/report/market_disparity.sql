@@ -24,7 +24,9 @@
 -- Converted prices never outvote markets that agree in one currency. If as many of them deviate alike, the finding
 -- names both sides. If only one market shares the reference market's currency, they decide which of the two deviates.
 -- If no third price agrees with one of two, the finding says that it may be the other one that deviates.
--- Where lists and details of one sweep disagree on whether the reference market deviates, more markets decide.
+-- Where lists and details of one sweep disagree on whether the reference market deviates, more markets decide, if its
+-- own price is level in both. If one of them has only two prices, those of the other that are level with one of the two
+-- decide: except a market's own, which says nothing more about that market.
 WITH apart AS (
     SELECT DISTINCT
         parity.property_id,
@@ -178,6 +180,8 @@ voted AS (
         leaned.property_id,
         leaned.reference_offer_key,
         leaned.reference_sweep_id,
+        any_value(leaned.reference_total) AS reference_total,
+        any_value(leaned.disparity_pct + leaned.tolerance_pct) AS alike_pct,
         any_value(leaned.level) FILTER (WHERE leaned.gap > 0) AS level_dearer,
         any_value(leaned.level) FILTER (WHERE leaned.gap < 0) AS level_cheaper,
         count(DISTINCT leaned.market) FILTER (WHERE leaned.is_best) AS markets_compared,
@@ -212,9 +216,10 @@ voted AS (
     GROUP BY leaned.source, leaned.property_id, leaned.reference_offer_key, leaned.reference_sweep_id
 ),
 
-stand AS (
+outvoted AS (
     SELECT
         voted.*,
+        sign(voted.markets_dearer::BIGINT - voted.markets_cheaper::BIGINT) AS side,
         (voted.markets_agreed >= 2 AND 2 * voted.markets_agreed > voted.markets_compared)
         OR (
             voted.markets_compared >= 2
@@ -224,15 +229,95 @@ stand AS (
             voted.markets_compared = 1
             AND greatest(voted.markets_dearer, voted.markets_cheaper) = 1
             AND voted.markets_alike > voted.markets_standing
-        ) AS is_outvoted,
-        CASE
-            WHEN voted.markets_compared < max(voted.markets_compared) OVER of_sweep
-                THEN arg_max(is_outvoted, voted.markets_compared) OVER of_sweep -- noqa: RF02
-            ELSE is_outvoted -- noqa: RF02
-        END AS is_reference_apart
+        ) AS is_outvoted
     FROM voted
-    WINDOW
-        of_sweep AS (PARTITION BY voted.property_id, voted.reference_offer_key, voted.reference_sweep_id)
+),
+
+-- Of two prices without a third one in their source: how many markets of the other source are level with each.
+vouched AS (
+    SELECT
+        lone.source,
+        lone.property_id,
+        lone.reference_offer_key,
+        count(DISTINCT voice.market) FILTER (
+            WHERE
+            voice.market <> lone.market
+            AND 100 * abs(voice.total::DOUBLE / lone.total::DOUBLE - 1) <= lone.agreed_pct
+            AND abs(voice.total - lone.total) < abs(voice.total - lone.reference_total)
+        ) AS markets_beside,
+        count(DISTINCT voice.market) FILTER (
+            WHERE
+            voice.market <> lone.reference_market
+            AND 100 * abs(voice.total::DOUBLE / lone.reference_total::DOUBLE - 1) <= lone.agreed_pct
+            AND abs(voice.total - lone.reference_total) < abs(voice.total - lone.total)
+        ) AS reference_beside
+    FROM voted
+    INNER JOIN leaned AS lone
+        ON
+            lone.source = voted.source
+            AND lone.property_id = voted.property_id
+            AND lone.reference_offer_key = voted.reference_offer_key
+    INNER JOIN (
+        SELECT
+            pair.source,
+            pair.property_id,
+            pair.reference_offer_key,
+            pair.reference_sweep_id,
+            pair.market,
+            pair.total
+        FROM pair
+        WHERE pair.currency_basis = 'same'
+
+        UNION ALL
+
+        SELECT
+            pair.source,
+            pair.property_id,
+            pair.reference_offer_key,
+            pair.reference_sweep_id,
+            pair.reference_market AS market,
+            pair.reference_total AS total
+        FROM pair
+        WHERE pair.currency_basis = 'same'
+    ) AS voice
+        ON
+            voice.property_id = lone.property_id
+            AND voice.reference_offer_key = lone.reference_offer_key
+            AND voice.reference_sweep_id = lone.reference_sweep_id
+            AND voice.source <> lone.source
+    WHERE
+        voted.markets_compared = 1
+        AND lone.is_apart
+        AND lone.currency_basis = 'same'
+    GROUP BY lone.source, lone.property_id, lone.reference_offer_key
+    HAVING markets_beside <> reference_beside -- noqa: RF02
+),
+
+stand AS (
+    SELECT
+        own.*,
+        vouched.source IS NOT NULL AS is_vouched,
+        CASE
+            WHEN is_vouched THEN vouched.markets_beside > vouched.reference_beside -- noqa: RF02
+            WHEN
+                other.markets_compared > own.markets_compared
+                AND 100 * abs(other.reference_total::DOUBLE / own.reference_total::DOUBLE - 1) <= own.alike_pct
+                AND NOT (other.is_outvoted AND other.side <> own.side)
+                THEN other.is_outvoted
+            ELSE own.is_outvoted
+        END AS is_reference_apart
+    FROM outvoted AS own
+    LEFT JOIN outvoted AS other
+        ON
+            other.property_id = own.property_id
+            AND other.reference_offer_key = own.reference_offer_key
+            AND other.reference_sweep_id = own.reference_sweep_id
+            AND other.source <> own.source
+    LEFT JOIN vouched
+        ON
+            vouched.source = own.source
+            AND vouched.property_id = own.property_id
+            AND vouched.reference_offer_key = own.reference_offer_key
 ),
 
 -- Cells by the last sweep that requested them, and whether all was heard that the supplier says about the market.
@@ -261,6 +346,7 @@ stood AS (
         stand.markets_agreed,
         CASE WHEN pair.gap > 0 THEN stand.markets_dearer ELSE stand.markets_cheaper END AS markets_apart,
         stand.is_outvoted,
+        stand.is_vouched OR stand.is_reference_apart <> stand.is_outvoted AS is_shown_by_other,
         stand.is_reference_apart,
         abs(100 + pair.gap_pct - CASE WHEN pair.gap > 0 THEN stand.level_dearer ELSE stand.level_cheaper END)
             AS from_level,
@@ -290,7 +376,7 @@ stood AS (
     WHERE pair.is_apart
 ),
 
--- Where only prices of the other source show that the reference market deviates: those prices, as witnesses.
+-- Where prices of the other source show which market deviates: those prices, as witnesses.
 lent AS (
     SELECT
         borrowing.source,
@@ -315,7 +401,7 @@ lent AS (
             stood.reference_offer_key,
             stood.reference_sweep_id
         FROM stood
-        WHERE stood.is_reference_apart AND NOT stood.is_outvoted
+        WHERE stood.is_shown_by_other
     ) AS borrowing
     INNER JOIN leaned AS lender
         ON
@@ -545,7 +631,8 @@ found AS (
                     witness.seen_offer_no
                 )
             ]
-        END AS evidence
+        END
+        || CASE WHEN measured.currency_basis = 'same' THEN coalesce(lent.witnesses, []) ELSE [] END AS evidence
     FROM measured
     LEFT JOIN state.offer_open AS witness
         ON
@@ -562,6 +649,12 @@ found AS (
             sides.source = measured.source
             AND sides.property_id = measured.property_id
             AND sides.offer_key = measured.offer_key
+    LEFT JOIN lent
+        ON
+            lent.source = measured.source
+            AND lent.property_id = measured.property_id
+            AND lent.reference_offer_key = measured.reference_offer_key
+            AND NOT measured.is_reference_apart
     WHERE
         CASE
             WHEN measured.is_beside
@@ -662,7 +755,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    16 AS rule_version,
+    17 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,

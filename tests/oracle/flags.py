@@ -225,9 +225,8 @@ def _ended(
         offers = [history.open.get(offer) for offer in flag["evidence"]]
         is_all_seen = all(row and _is_answered(row, at) and not _is_gone(history, row) for row in offers)
         is_shown = is_all_seen or history.open[flag["offer"]]["valid_from"] > flag["last_flagged_at"]
-        if its and all(_meet(pair) or _has_crossed(flag, pair) for pair in its) and is_shown:
-            return {"resolved_at": at, "ended_by": "value"}
-        if not its and _is_put_right_beside_others(flag, history, at):
+        is_met = its and all(_meet(pair) or _has_crossed(flag, pair) for pair in its) and is_shown
+        if is_met or (not its and _is_put_right_beside_others(flag, history, at)):
             return {"resolved_at": at, "ended_by": "value"}
         if any(_is_apart_still(flag, pair) for pair in its) and not _is_another_said(flag, tonight):
             return None

@@ -4,7 +4,8 @@ A gap counts above a percent, and at a reference rate only beyond every rate of 
 answered in its currency, of eight, and only if the price deviates from these too. Offers in one currency speak before
 converted ones. Where most markets deviate alike, it is the reference market that does (with no other one in its
 currency, those at the level of one that deviates count too, though a rate may explain them): of lists and details of
-a sweep, those with more markets say so; and converted prices do, where a single market shares its currency. Where one
+a sweep, those with more markets say so, if its price is the same in both, and if one has two prices only, those of the
+other at the level of one of them; and converted prices do, where a single market shares its currency. Where one
 was compared and another could still be heard, nothing is said. Of converted prices, one that deviates does not agree
 with the reference market's, and one that is closer to the level of those that deviate agrees with neither. A
 converted disparity is as severe as its distance from the closest rate of eight days; where all markets in a currency
@@ -15,6 +16,7 @@ only, what a rate allows counts twice.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -50,20 +52,18 @@ def disparities(parity: list[Row], cells: list[Row], reference_market: str, rate
     for row in parity:
         if row["match_grade"] == "exact" and row["currency_basis"] != "supplier_rate":
             by_reference.setdefault(key_of(row, (*_OFFER, "reference_currency")), []).append(row)
-    votes: dict[Any, list[tuple[int, bool, list[Row]]]] = {}
+    votes: dict[Any, list[_Vote]] = {}
     for pairs in by_reference.values():
-        votes.setdefault(_reference_of(pairs), []).append((*_vote(pairs, rates), _best(pairs)))
+        votes.setdefault(_reference_of(pairs), []).append(_vote(pairs, rates))
     of_stay: dict[Any, list[Row]] = {}
     for cell in cells:
         of_stay.setdefault(key_of(cell, _STAY), []).append(cell)
-    for pairs in by_reference.values():
-        compared, is_reference_apart = _vote(pairs, rates)
-        most, said, its = max(votes[_reference_of(pairs)], key=lambda vote: vote[0])
-        shown_by = its if most > compared and said and not is_reference_apart else []
-        if most > compared:
-            is_reference_apart = said
-        cells_of_stay = of_stay[key_of(pairs[0], _STAY)]
-        found += _judged(pairs, cells_of_stay, reference_market, rates, is_reference_apart, shown_by)
+    for of_offer in votes.values():
+        for vote in of_offer:
+            others = [other for other in of_offer if other is not vote]
+            is_reference_apart, shown_by = _with_other(vote, others[0], rates) if others else (vote.is_outvoted, [])
+            cells_of_stay = of_stay[key_of(vote.pairs[0], _STAY)]
+            found += _judged(vote.pairs, cells_of_stay, reference_market, rates, is_reference_apart, shown_by)
     return found
 
 
@@ -73,8 +73,51 @@ def _reference_of(pairs: list[Row]) -> Any:
     return key_of(pairs[0], (*names, "reference_currency", "sweep_id"))
 
 
-def _vote(pairs: list[Row], rates: Rates) -> tuple[int, bool]:
-    """Return how many markets are compared, and whether they say that the reference market deviates."""
+@dataclass(frozen=True)
+class _Vote:
+    """What the prices of one source say about an offer of the reference market."""
+
+    pairs: list[Row]
+    compared: int
+    side: int
+    is_outvoted: bool
+
+
+def _with_other(vote: _Vote, other: _Vote, rates: Rates) -> tuple[bool, list[Row]]:
+    """Return whether the reference market deviates if the other source is heard, and its pairs if they decide."""
+    is_apart = vote.is_outvoted
+    said = _of_two(vote, other, rates)
+    if said is not None:
+        is_apart = said
+    elif (
+        other.compared > vote.compared
+        and _is_near(other.pairs[0]["reference_total"], vote.pairs[0]["reference_total"])
+        and not (other.is_outvoted and other.side != vote.side)
+    ):
+        is_apart = other.is_outvoted
+    return is_apart, _best(other.pairs) if said is not None or is_apart is not vote.is_outvoted else []
+
+
+def _of_two(vote: _Vote, other: _Vote, rates: Rates) -> bool | None:
+    """Return which of two prices alone deviates, by those of the other source at the level of one of them."""
+    (row, *_), there = _best(vote.pairs), vote.pairs[0]["reference_total"]
+    if vote.compared != 1 or row["currency_basis"] != "same" or not _is_apart(row, vote.pairs, rates):
+        return None
+    same = [each for each in other.pairs if each["currency_basis"] == "same"]
+    said = {(each["market"], each["total"]) for each in same}
+    said |= {(each["against"]["market"], each["reference_total"]) for each in same}
+    here, of_reference = row["total"], row["against"]["market"]
+    nearer = [(market, here if abs(total - here) < abs(total - there) else there, total) for market, total in said]
+    beside = {market for market, one, total in nearer if one == here and _is_near(total, one)} - {row["market"]}
+    against = {market for market, one, total in nearer if one == there and _is_near(total, one)} - {of_reference}
+    return None if len(beside) == len(against) else len(beside) > len(against)
+
+
+def _is_near(total: int, other: int) -> bool:
+    return 100 * abs(total / other - 1) <= ALIKE_PCT
+
+
+def _vote(pairs: list[Row], rates: Rates) -> _Vote:
     best = _best(pairs)
     apart = [row for row in best if _is_apart(row, pairs, rates)]
     compared = len({row["market"] for row in best})
@@ -89,9 +132,11 @@ def _vote(pairs: list[Row], rates: Rates) -> tuple[int, bool]:
         if apart
         else 0
     )
-    most = max(len(_markets(leaning, _is_dearer)), len(_markets(leaning, lambda row: not _is_dearer(row))))
+    dearer, cheaper = (len(_markets(leaning, lambda row, side=side: _is_dearer(row) is side)) for side in (True, False))
+    most = max(dearer, cheaper)
     is_outvoted = (agreed >= 2 and 2 * agreed > compared) or (compared >= 2 and most == compared)
-    return compared, is_outvoted or (compared == most == 1 and _is_confirmed(apart[0], pairs, best, rates))
+    is_outvoted = is_outvoted or (compared == most == 1 and _is_confirmed(apart[0], pairs, best, rates))
+    return _Vote(pairs, compared, (dearer > cheaper) - (dearer < cheaper), is_outvoted)
 
 
 def _is_confirmed(row: Row, pairs: list[Row], best: list[Row], rates: Rates) -> bool:
@@ -146,7 +191,7 @@ def _judged(
     is_reference_apart: bool,
     shown_by: list[Row],
 ) -> list[Row]:
-    """Return the findings; `shown_by`: pairs of the other source that say that it is the reference market's price."""
+    """Return the findings; `shown_by`: pairs of the other source that say which market's price it is."""
     apart = [row for row in pairs if _is_apart(row, pairs, rates)]
     if not apart:
         return []
@@ -174,9 +219,10 @@ def _judged(
                     least = _least_unexplained(row, peer, pairs, all_apart, rates)
                     is_split = _is_split(row, pairs, all_apart, rates)
                     others = [_witness(best, apart_of_best)] if peer is None and not is_split else pairs
-                    found.append(
-                        _finding(row, reference_market, compared, alike) | _severity(least) | _shown_by(row, others)
-                    )
+                    shown = _shown_by(row, others)
+                    is_of_both = row["currency_basis"] == "same" and not is_reference_apart
+                    shown["evidence"] |= _both(shown_by if is_of_both else [])
+                    found.append(_finding(row, reference_market, compared, alike) | _severity(least) | shown)
             elif (
                 peer["market"] != row["market"]
                 and abs(row["total"] / peer["total"] - 1) > (DISPARITY_PCT + float(TOLERANCE_PCT)) / 100
@@ -196,8 +242,8 @@ def _judged(
             "offer": key_of(middle["against"], OFFER),
             "compared_offers": [key_of(row["of"], OFFER) for row in blamed],
         }
-        shown = _shown_by(middle, [*others, *shown_by])
-        shown["evidence"] |= {key_of(row["against"], OFFER) for row in shown_by}
+        shown = _shown_by(middle, others)
+        shown["evidence"] |= _both(shown_by)
         found.append(finding | shown | of_reference)
     return found
 
@@ -205,6 +251,10 @@ def _judged(
 def _shown_by(row: Row, others: list[Row | None]) -> Row:
     offers = [row["of"], row["against"], *(other["of"] for other in others if other)]
     return {"offer": key_of(row["of"], OFFER), "evidence": frozenset(key_of(offer, OFFER) for offer in offers)}
+
+
+def _both(pairs: list[Row]) -> frozenset[Any]:
+    return frozenset(key_of(row[of], OFFER) for row in pairs for of in ("of", "against"))
 
 
 def _witness(best: list[Row], apart: list[Row]) -> Row | None:
