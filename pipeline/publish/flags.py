@@ -26,7 +26,7 @@ _NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.I
 def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     """Run rules and put what they find tonight into `night.finding`; see `ask_rules`."""
     ask_rules(session, names)
-    for name in ("market_silent", "finding"):
+    for name in ("market_silent", "flag_corrected", "finding"):
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
 
 
@@ -91,7 +91,7 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
     `night.sweep` is the sweep.
     """
     _keep_failures(session)
-    made = ("market_silent", "finding", "flag_ended", "flag_closed_next", "flag_open_next")
+    made = ("market_silent", "flag_corrected", "finding", "flag_ended", "flag_closed_next", "flag_open_next")
     for name in made:
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
     session.execute("TRUNCATE state.flag_open")

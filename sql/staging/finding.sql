@@ -8,7 +8,8 @@
 -- finding waits for a market that is silent tonight, or that has sold the offer until silent_nights ago: unless only
 -- the price that it is about has changed since.
 -- If the reference market is found to deviate at other offers of the property, or at clearly more than half of its
--- properties that can show it, a new finding about two prices that differ as much says nothing new: it is left out.
+-- properties that can show it, a new finding about two prices that differ as much says nothing new: it is left out. Not
+-- if as many offers of the property show that the finding's own market deviates as much.
 -- flag_id: Id of the flag, the same every night: the rule and the subject_key in hex; argument of `nightaudit explain`.
 WITH late AS (
     SELECT
@@ -300,32 +301,72 @@ undecided AS (
     ) AS decided ON decided.subject_key = doubted.subject_key
 ),
 
--- What other offers say about the reference market: tonight, and what is open.
-of_reference AS (
-    SELECT
-        compared.property_id,
-        compared.product_type,
-        compared.side,
-        compared.level,
-        compared.is_converted
+told AS (
+    SELECT compared.*
     FROM compared
     ANTI JOIN undecided ON undecided.subject_key = compared.subject_key
-    WHERE compared.is_of_reference
+    WHERE NOT compared.is_lone
+),
+
+-- What more than two prices say about a market: tonight, and what is open and was not put right tonight.
+shown AS (
+    SELECT
+        told.property_id,
+        told.product_type,
+        told.market,
+        told.side,
+        told.level,
+        told.is_converted
+    FROM told
 
     UNION ALL
 
     SELECT
         before.property_id,
         before.product_type,
+        before.market,
         sign(before.size_pct) AS side,
         1 + before.size_pct / 100 AS level,
         before.fx IS NOT NULL AS is_converted
     FROM state.flag_open AS before
-    INNER JOIN mart.reference_market AS chosen ON chosen.reference_market = before.market
     CROSS JOIN night.sweep AS sweep
+    ANTI JOIN told ON told.subject_key = before.subject_key
+    ANTI JOIN night.flag_corrected AS corrected ON corrected.flag_id = before.flag_id
     WHERE
         before.rule = 'market_disparity'
+        AND len(before.evidence) <> 2
         AND before.check_in > sweep.snapshot_date
+),
+
+of_reference AS (
+    SELECT shown.*
+    FROM shown
+    INNER JOIN mart.reference_market AS chosen ON chosen.reference_market = shown.market
+),
+
+-- Of pairs without a third price, how many other offers of the property show which market deviates as much.
+weighed AS (
+    SELECT
+        lone.subject_key,
+        count(*) FILTER (WHERE shown.market <> lone.market) AS of_reference,
+        count(*) FILTER (WHERE shown.market = lone.market) AS of_market
+    FROM compared AS lone
+    CROSS JOIN ref.analysis AS analysis
+    INNER JOIN mart.reference_market AS chosen ON TRUE
+    INNER JOIN shown
+        ON
+            shown.property_id = lone.property_id
+            AND shown.product_type = lone.product_type
+            AND shown.market IN (lone.market, chosen.reference_market)
+    WHERE
+        lone.is_lone
+        AND shown.side = CASE shown.market WHEN lone.market THEN lone.side ELSE -lone.side END
+        AND 100
+        * abs(lone.level * CASE shown.market WHEN lone.market THEN 1 / shown.level ELSE shown.level END - 1)
+        <= analysis.disparity_pct
+        + analysis.tolerance_pct
+        + CASE WHEN lone.is_converted OR shown.is_converted THEN analysis.reference_rate_pct ELSE 0 END
+    GROUP BY lone.subject_key
 ),
 
 in_property AS (
@@ -361,8 +402,10 @@ as_elsewhere AS (
             in_market.side = -lone.side
             AND in_market.properties >= 5
     CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN weighed ON weighed.subject_key = lone.subject_key
     WHERE
-        lone.is_lone
+        coalesce(weighed.of_reference > weighed.of_market, TRUE)
+        AND lone.is_lone
         AND 100 * abs(lone.level * in_market.level - 1) <= analysis.disparity_pct + analysis.tolerance_pct
         + CASE WHEN lone.is_converted OR in_market.is_converted THEN analysis.reference_rate_pct ELSE 0 END
 ),
@@ -382,17 +425,9 @@ shown_by_none AS (
 
 -- Pairs without a third price that say nothing new.
 known AS (
-    SELECT lone.subject_key
-    FROM compared AS lone
-    CROSS JOIN ref.analysis AS analysis
-    SEMI JOIN of_reference
-        ON
-            of_reference.property_id = lone.property_id
-            AND of_reference.product_type = lone.product_type
-            AND of_reference.side = -lone.side
-            AND 100 * abs(lone.level * of_reference.level - 1) <= analysis.disparity_pct + analysis.tolerance_pct
-            + CASE WHEN lone.is_converted OR of_reference.is_converted THEN analysis.reference_rate_pct ELSE 0 END
-    WHERE lone.is_lone
+    SELECT weighed.subject_key
+    FROM weighed
+    WHERE weighed.of_reference > weighed.of_market
 
     UNION
 

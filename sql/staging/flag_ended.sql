@@ -212,13 +212,7 @@ state_of_item AS (
         evidence.flag_id,
         evidence.market AS flag_market,
         evidence.last_flagged_at,
-        evidence.size_pct,
-        evidence.rule = 'market_disparity' AND evidence.item.source = evidence.compared_source -- noqa: RF01
-            AS is_of_disparity,
         offer.market,
-        offer.currency,
-        offer.valid_from,
-        CASE WHEN offer.is_offered AND offer.seen_sweep_id = sweep.sweep_id THEN offer.total END AS total,
         offer.offer_key IS NOT NULL OR cell.property_id IS NOT NULL AS is_standing,
         coalesce(cell.is_seen, FALSE)
         OR (
@@ -259,12 +253,12 @@ state_of_item AS (
 
 -- Prices that were apart and meet, or have crossed, are corrected, whatever became of other markets: these only showed
 -- which deviated. But if the price that the finding is about has not changed, the other one moved: then all must be on
--- sale. While the reference market does not sell, a price that has changed is corrected beside those that met it.
+-- sale. While the reference market does not sell, a price is corrected beside those that met it.
 own_pair AS (
     SELECT
         of_flag.flag_id,
         of_flag.is_met OR (of_flag.currency_basis = 'same' AND of_flag.side_found = -1) AS is_corrected,
-        coalesce(own.valid_from > of_flag.last_flagged_at, FALSE) AS is_changed
+        own.valid_from > of_flag.last_flagged_at AS is_changed
     FROM of_flag
     LEFT JOIN state.offer_open AS own
         ON
@@ -275,47 +269,26 @@ own_pair AS (
     WHERE of_flag.flag_market IN (of_flag.market, of_flag.reference_market)
 ),
 
-own_price AS (
-    FROM own_pair
-
-    UNION ALL
-
-    SELECT
-        own.flag_id,
-        sign(own.total - other.total) <> sign(own.size_pct)
-        OR 100 * abs(own.total::DOUBLE / other.total::DOUBLE - 1)
-        <= greatest(analysis.disparity_pct, analysis.tolerance_pct) AS is_corrected,
-        TRUE AS is_changed
-    FROM state_of_item AS own
-    CROSS JOIN ref.analysis AS analysis
-    INNER JOIN state_of_item AS other
-        ON
-            other.flag_id = own.flag_id
-            AND other.currency = own.currency
-    ANTI JOIN own_pair ON own_pair.flag_id = own.flag_id
-    WHERE
-        own.is_of_disparity
-        AND own.market = own.flag_market
-        AND own.valid_from > own.last_flagged_at
-        AND own.total IS NOT NULL
-        AND other.is_of_disparity
-        AND other.market <> own.market
-        AND other.total IS NOT NULL
-),
-
 met AS (
-    SELECT own_price.flag_id
-    FROM own_price
+    SELECT own_pair.flag_id
+    FROM own_pair
     LEFT JOIN (
         SELECT item.flag_id
         FROM state_of_item AS item
         GROUP BY item.flag_id
         HAVING bool_and(item.is_answered AND NOT item.is_off_sale)
-    ) AS all_seen ON all_seen.flag_id = own_price.flag_id
-    GROUP BY own_price.flag_id
+    ) AS all_seen ON all_seen.flag_id = own_pair.flag_id
+    GROUP BY own_pair.flag_id
     HAVING
-        bool_and(own_price.is_corrected)
-        AND bool_or(own_price.is_changed OR all_seen.flag_id IS NOT NULL)
+        bool_and(own_pair.is_corrected)
+        AND bool_or(own_pair.is_changed OR all_seen.flag_id IS NOT NULL)
+
+    UNION
+
+    SELECT corrected.flag_id
+    FROM night.flag_corrected AS corrected
+    ANTI JOIN own_pair ON own_pair.flag_id = corrected.flag_id
+    WHERE corrected.is_changed
 ),
 
 -- If what a finding is about is on sale, and only a price of another market that it was compared with is not, that one

@@ -69,7 +69,11 @@ def flags(sweeps: list[Sweep], reference_market: str, rates: Rates, ranks: Mappi
         seen, silent = _seen(compared, sweep), sold.silent(sweep)
         told = [row | {"rule": "market_disparity"} for row in disparities(compared, cells, reference_market, rates)]
         decided = [row for row in told if _is_decided(row, found, history, seen, silent)]
-        held = [flag for flag in found.open.values() if flag["rule"] == "market_disparity"]
+        held = [
+            flag
+            for flag in found.open.values()
+            if flag["rule"] == "market_disparity" and not _is_right_beside_others(flag, history, sweep.started_at)
+        ]
         on_sale = sales.on_sale().get(reference_market, 0)
         repeated = known(told, decided, held, reference_market, on_sale, sweep.snapshot_date)
         findings = [
@@ -224,9 +228,9 @@ def _ended(
         ]
         offers = [history.open.get(offer) for offer in flag["evidence"]]
         is_all_seen = all(row and _is_answered(row, at) and not _is_gone(history, row) for row in offers)
-        is_shown = is_all_seen or history.open[flag["offer"]]["valid_from"] > flag["last_flagged_at"]
-        is_met = its and all(_meet(pair) or _has_crossed(flag, pair) for pair in its) and is_shown
-        if is_met or (not its and _is_put_right_beside_others(flag, history, at)):
+        is_changed = history.open[flag["offer"]]["valid_from"] > flag["last_flagged_at"]
+        is_met = its and all(_meet(pair) or _has_crossed(flag, pair) for pair in its) and (is_changed or is_all_seen)
+        if is_met or (not its and is_changed and _is_right_beside_others(flag, history, at)):
             return {"resolved_at": at, "ended_by": "value"}
         if any(_is_apart_still(flag, pair) for pair in its) and not _is_another_said(flag, tonight):
             return None
@@ -247,21 +251,19 @@ def _ended(
     return {"resolved_at": at, "ended_by": why}
 
 
-def _is_put_right_beside_others(flag: Row, history: History, at: datetime) -> bool:
-    """Whether a price that has changed is level with, or beyond, those that met what it was compared with."""
-    own = history.open[flag["offer"]]
+def _is_right_beside_others(flag: Row, history: History, at: datetime) -> bool:
+    """Whether a price is level with, or beyond, the others that are evidence, as far as they are on sale tonight."""
+    own = history.open.get(flag["offer"])
+    if flag["rule"] != "market_disparity" or not own or not own["is_offered"] or own["last_seen_at"] != at:
+        return False
     others = [
         row["total"]
         for offer in flag["evidence"]
         if (row := history.open.get(offer)) and row["market"] != flag["market"] and row["is_offered"]
         and all(row[name] == own[name] for name in ("source", "currency")) and row["last_seen_at"] == at
     ]  # fmt: skip
-    if not others or not own["is_offered"] or own["last_seen_at"] != at or own["valid_from"] <= flag["last_flagged_at"]:
-        return False
-    return all(
-        100 * abs(own["total"] / total - 1) <= DISPARITY_PCT or (own["total"] > total) is not (flag["size_pct"] > 0)
-        for total in others
-    )
+    above, allowed = 1 if flag["size_pct"] > 0 else -1, DISPARITY_PCT / 100
+    return bool(others) and all(above * (own["total"] / total - 1) <= allowed for total in others)
 
 
 def _is_apart_still(flag: Row, pair: Row) -> bool:

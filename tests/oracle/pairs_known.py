@@ -2,6 +2,7 @@
 
 Those of the property do, tonight or still; or those of five properties, and of clearly more than half of its properties
 that can show it. They must differ by as much, in the direction that the reference market's price makes them differ.
+Where as many offers of the property show that the other market's price deviates as much, the two say something new.
 """
 
 from __future__ import annotations
@@ -16,11 +17,22 @@ from shares import share_bound
 
 
 def known(told: list[Row], decided: list[Row], held: list[Row], market: str, on_sale: int, day: date) -> list[Row]:
-    """Return those of tonight's disparities; `held`: open ones, `market`: the reference market."""
-    shown = [row for row in decided if row["market"] == market]
-    shown += [flag for flag in held if flag["market"] == market and flag["check_in"] > day]
-    lone = [row for row in told if row["market"] != market and len(row["evidence"]) == 2]
-    found = [row for row in lone if any(_is_of_one(row, other) and _is_explained(row, other) for other in shown)]
+    """Return those of tonight's disparities; `held`: open ones of before, `market`: the reference market."""
+    said = [row for row in decided if not _is_lone(row)]
+    again = {row["offer"] for row in said}
+    said += [flag for flag in held if not _is_lone(flag) and flag["offer"] not in again and flag["check_in"] > day]
+    shown = [row for row in said if row["market"] == market]
+    lone = [row for row in told if _is_lone(row)]
+    found, its_own = [], []
+    for row in lone:
+        of_reference = sum(_is_of_one(row, other) and _is_explained(row, other) for other in shown)
+        of_market = sum(
+            row["market"] == other["market"] and _is_of_one(row, other) and _is_repeated(row, other) for other in said
+        )
+        if of_reference > of_market:
+            found.append(row)
+        elif of_market:
+            its_own.append(row)
     for is_dearer in (True, False):
         sizes: dict[int, list[Row]] = {}
         for row in shown:
@@ -32,11 +44,15 @@ def known(told: list[Row], decided: list[Row], held: list[Row], market: str, on_
             "size_pct": median(median(row["size_pct"] for row in its) for its in sizes.values()),
             "is_converted": any(_is_converted(row) for its in sizes.values() for row in its),
         }
-        alike = [row for row in lone if _is_explained(row, middle)]
+        alike = [row for row in lone if row not in its_own and _is_explained(row, middle)]
         others = {row["property_id"] for row in alike} - sizes.keys()
         if share_bound(len(sizes), max(len(sizes), on_sale - len(others)), -1) > 0.5:
             found += alike
     return found
+
+
+def _is_lone(row: Row) -> bool:
+    return len(row["evidence"]) == 2
 
 
 def _is_of_one(row: Row, other: Row) -> bool:
@@ -45,10 +61,19 @@ def _is_of_one(row: Row, other: Row) -> bool:
 
 def _is_explained(row: Row, other: Row) -> bool:
     """Whether a price differs from the reference market's by what that one differs from others."""
-    converted = _is_converted(row) or _is_converted(other)
-    allowed = DISPARITY_PCT + (ALLOWED_PCT if converted else float(TOLERANCE_PCT))
     together = (1 + row["size_pct"] / 100) * (1 + other["size_pct"] / 100)
-    return (row["size_pct"] > 0) is not (other["size_pct"] > 0) and 100 * abs(together - 1) <= allowed
+    return (row["size_pct"] > 0) is not (other["size_pct"] > 0) and 100 * abs(together - 1) <= _allowed(row, other)
+
+
+def _is_repeated(row: Row, other: Row) -> bool:
+    """Whether a price differs by what another one of its market does."""
+    share = (1 + row["size_pct"] / 100) / (1 + other["size_pct"] / 100)
+    return (row["size_pct"] > 0) is (other["size_pct"] > 0) and 100 * abs(share - 1) <= _allowed(row, other)
+
+
+def _allowed(row: Row, other: Row) -> float:
+    is_converted = _is_converted(row) or _is_converted(other)
+    return DISPARITY_PCT + (ALLOWED_PCT if is_converted else float(TOLERANCE_PCT))
 
 
 def _is_converted(row: Row) -> bool:

@@ -135,6 +135,10 @@ _WITH = {
         ),
         (),
     ),
+    "night.flag_corrected": (
+        Table("flag_corrected", "", (), (tables.FLAG_ID, required("is_changed", FLAG, ""))),
+        (),
+    ),
     "night.flag_ended": (Table("flag_ended", "", (), (tables.FLAG_ID, *tables.FLAG_CLOSED.columns[-3:])), ()),
 }
 
