@@ -6,7 +6,7 @@
 -- Two prices alone do not show which deviates. If no third market agrees with one of them tonight, an open finding
 -- about the other one stands; for a finding about the reference market, two others must agree with each other. A new
 -- finding waits for a market that is silent tonight, or that has sold the offer until silent_nights ago: unless only
--- the price that it is about has changed since.
+-- the price that it is about has changed since, or that one is off in the other direction now.
 -- If the reference market is found to deviate at other offers of the property, or at clearly more than half of its
 -- properties that can show it, a new finding about two prices that differ as much says nothing new: it is left out. Not
 -- if as many offers of the property show that the finding's own market deviates as much.
@@ -111,15 +111,17 @@ compared AS (
     WHERE found.rule = 'market_disparity'
 ),
 
--- Those that no open finding says already.
+-- Those that no open finding says already. One that has turned around is still about a price that was found to deviate.
 begun AS (
-    SELECT compared.*
+    SELECT
+        compared.*,
+        before.flag_id IS NOT NULL AS has_turned
     FROM compared
-    ANTI JOIN state.flag_open AS before
+    LEFT JOIN state.flag_open AS before
         ON
             before.rule = 'market_disparity'
             AND before.subject_key = compared.subject_key
-            AND sign(before.size_pct) = compared.side
+    WHERE sign(before.size_pct) IS DISTINCT FROM compared.side
 ),
 
 near AS MATERIALIZED (
@@ -179,7 +181,10 @@ was_third AS (
     HAVING
         max(third.valid_from)
         >= any_value(sweep.started_at) - to_hours(24 * any_value(analysis.silent_nights) + 12)
-        AND NOT (own.valid_from >= max(third.valid_from) AND other.valid_from < max(third.valid_from))
+        AND NOT (
+            own.valid_from >= max(third.valid_from)
+            AND (other.valid_from < max(third.valid_from) OR bool_or(begun.has_turned))
+        )
 ),
 
 contrary AS (

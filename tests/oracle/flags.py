@@ -4,11 +4,12 @@ A finding is seen again by a night that observed some of its evidence. It ends w
 without it, or its stay began. A night without an answer neither counts nor ends it; nor does an answer of which a part
 could not be read, nor that a market sells nothing for a night or two, as if it had failed, nor that only a price of
 another market is off sale for as long. Two prices that were apart and meet are corrected, whatever became of others;
-while they are apart, and neither is said to deviate instead, nothing has ended. Nor does anything begin that two prices
-alone show, against what is open about the other of them, or where other offers say the same of the other (pairs_known),
-while another market is silent, or where one has sold the offer until a night or two ago, unless only the accused price
-has changed since. Against the reference market, two must agree with each other. That rates alone end no converted
-difference is left out: in this lake, none is explained by a rate later.
+while they are apart, and neither is said to deviate instead, nothing has ended. Nor does anything begin that two
+prices alone show, against what is open about the other of them, or where other offers say the same of the other
+(pairs_known), while another market is silent, or where one has sold the offer until a night or two ago, unless only
+the accused price has changed since, or is off in the other direction now. Against the reference market, two must agree
+with each other. That rates alone end no converted difference is left out: in this lake, none is explained by a rate
+later.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def _meet(pair: Row) -> bool:
     return bool(pair["verdict"] == "meet" or abs(pair["gap_pct"]) <= DISPARITY_PCT)
 
 
-def _has_left_it_open(row: Row, history: History) -> bool:
+def _has_left_it_open(row: Row, history: History, found: Flags) -> bool:
     """Whether a third market has sold the offer, and what has changed since does not show which price moved."""
     own, other = history.open[row["offer"]], history.open[row["compared_offers"][0]]
     same = ("source", "property_id", "product_type", "check_in", "nights", "party", "room_id", "board_id", "policy")
@@ -124,7 +125,8 @@ def _has_left_it_open(row: Row, history: History) -> bool:
     assert history.latest is not None
     if not left or max(left) < history.latest.started_at - timedelta(hours=24 * SILENT_NIGHTS + 12):
         return False
-    return not (own["valid_from"] >= max(left) and other["valid_from"] < max(left))
+    has_turned = (row["rule"], *row["offer"]) in found.open
+    return not (own["valid_from"] >= max(left) and (other["valid_from"] < max(left) or has_turned))
 
 
 def _agree(pair: Row, other: Row) -> bool:
@@ -140,7 +142,7 @@ def _is_decided(row: Row, found: Flags, history: History, seen: dict[Key, Row], 
     contrary = [found.open.get((row["rule"], *offer)) for offer in row["compared_offers"]]
     is_contradicted = any(flag and (flag["size_pct"] > 0) is not (row["size_pct"] > 0) for flag in contrary)
     is_one_silent = any(source == row["source"] and market != row["market"] for source, market in silent)
-    if not is_contradicted and not (_is_new(row, found) and (is_one_silent or _has_left_it_open(row, history))):
+    if not is_contradicted and not (_is_new(row, found) and (is_one_silent or _has_left_it_open(row, history, found))):
         return True
     own, beside = seen.get(row["offer"]), seen.get(row["compared_offers"][0])
     reference = key_of(own["against"], OFFER) if own else row["offer"]
