@@ -229,9 +229,13 @@ state_of_item AS (
         -- In doubt although no answer is missing: its cell is now requested in another currency.
         offer.unobserved_since IS NULL
         AND NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights) AS is_replaced,
-        silent.market IS NOT NULL AND NOT offer.is_offered AS is_silent
+        silent.market IS NOT NULL AND NOT offer.is_offered AS is_silent,
+        evidence.rule = 'market_disparity'
+        AND evidence.item.role = 'reference' -- noqa: RF01
+        AND offer.market <> chosen.reference_market AS is_beside_a_former_reference
     FROM evidence
     CROSS JOIN night.sweep AS sweep
+    CROSS JOIN mart.reference_market AS chosen
     CROSS JOIN ref.analysis AS analysis
     LEFT JOIN state.offer_open AS offer
         ON
@@ -301,6 +305,8 @@ answered AS (
         coalesce(bool_or(item.is_off_sale), FALSE) AS is_gone,
         coalesce(bool_or(item.is_replaced), FALSE) AS is_not_asked,
         coalesce(bool_or(item.is_silent), FALSE) AS is_of_silent_market,
+        coalesce(bool_or(item.is_beside_a_former_reference), FALSE) AND any_value(own_pair.flag_id) IS NULL
+            AS is_reference_changed,
         is_gone -- noqa: RF02
         AND coalesce(bool_and(NOT item.is_off_sale) FILTER (WHERE item.market = item.flag_market), FALSE)
             AS is_only_compared_gone,
@@ -310,6 +316,7 @@ answered AS (
     FROM state_of_item AS item
     CROSS JOIN night.sweep AS sweep
     CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN (SELECT DISTINCT own_pair.flag_id FROM own_pair) AS own_pair ON own_pair.flag_id = item.flag_id
     GROUP BY item.flag_id
 )
 
@@ -326,6 +333,7 @@ SELECT
         WHEN answered.is_only_compared_gone THEN 'not_compared'
         WHEN answered.is_gone THEN 'gone'
         WHEN answered.is_not_asked THEN 'not_asked'
+        WHEN answered.is_reference_changed THEN 'reference_changed'
         ELSE 'value'
     END AS ended_by
 FROM state.flag_open AS before

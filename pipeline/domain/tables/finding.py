@@ -145,7 +145,8 @@ FLAG_CLOSED = Table(
             TEXT,
             "`value`: all of its evidence was answered, and the rule finds nothing; `gone`: its offer was no longer on "
             "sale; `not_compared`: only offers of other markets, with which it was compared, were no longer on sale; "
-            "`not_asked`: the currency of an offer of it is no longer requested; `stay_began`.",
+            "`not_asked`: the currency of an offer of it is no longer requested; `reference_changed`: it was compared "
+            "with the reference market, which is another one now, and does not sell the offer; `stay_began`.",
         ),
     ),
 )
