@@ -31,6 +31,7 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
         "gone": "the offer is gone",
         "not_compared": "what it was compared with is gone",
         "not_asked": "its currency is no longer requested",
+        "reference_changed": "markets are compared with another one now",
         "stay_began": "the stay began",
     },
     "dimension": {

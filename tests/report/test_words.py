@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from pipeline.domain.tables import FLAG_CLOSED
 from pipeline.report.page import Column, percent, share, shown
 from pipeline.report.words import are_alike, first_of, kinds_said, lead_days_said, printed, rule_said, said
 
@@ -57,3 +60,10 @@ def test_who_shares_the_first_place_is_not_alone_in_it():
     assert are_alike(["14.6%", "14.6%"])
     assert not are_alike(["14.6%"])
     assert not are_alike(["14.6%", "3.0%"])
+
+
+def test_every_way_in_which_a_finding_ends_is_said_in_words():
+    (column,) = (column for column in FLAG_CLOSED.columns if column.name == "ended_by")
+    ways = re.findall(r"`(\w+)`", column.meaning)
+    assert "reference_changed" in ways
+    assert [way for way in ways if said("ended_by", way) == way] == []
