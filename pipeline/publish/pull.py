@@ -18,7 +18,7 @@ from pipeline.lake import Lake, beside, put_in_place, write_in_place
 from pipeline.lake.checksums import Recorded, Sum, sum_of_file
 from pipeline.lake.files import noted_as_gone, remove_left_over
 from pipeline.lake.published_paths import PUBLISHED, paths_read_by, read_from_here
-from pipeline.lake.s3.commit_log import CommitLog
+from pipeline.lake.s3.commit_log import CommitLog, Listing
 from pipeline.lake.s3.object_store import Store
 
 # Marks a folder as pulled and says from where; other folders are never written to.
@@ -58,7 +58,7 @@ class LakeInStore:
 
     def __init__(self, address: str) -> None:
         self._store = Store(address)
-        self._files = CommitLog(self._store).read(0, {}, None).files
+        self._files = CommitLog(self._store).read(Listing()).files
         self.name = self._store.address
 
     def sizes(self, pattern: str) -> Mapping[str, int]:

@@ -260,10 +260,10 @@ def tmp_of(lake: Lake) -> Path:
 def test_a_section_whose_claim_is_lost_stops_at_its_next_object(machine):
     lake = machine("a", claim_seconds=3)
     with pytest.raises(LakeBusy, match="taken over"), lake.writing("a sweep"):  # noqa: PT012 - it is to stop in there
-        listing = CommitLog(lake.copy._store).read(0, {}, None)
+        listing = CommitLog(lake.copy._store).read(Listing())
         taker = Claim("another", "another", "another machine", "a sweep", 180)
         while not CommitLog(lake.copy._store).append(listing, Entry.of(Act.BEGIN, taker, {}, [])):
-            listing = CommitLog(lake.copy._store).read(0, {}, None)
+            listing = CommitLog(lake.copy._store).read(Listing())
         until(lambda: lake._section._is_lost)
         lake.put_new("raw/x/late", b"late")
     assert not machine("b").exists("raw/x/late")
@@ -276,7 +276,7 @@ def test_a_machine_that_was_cut_off_learns_with_its_next_answer_that_another_has
     with pytest.raises(LakeBusy, match="taken over"), lake.writing("a sweep"):  # noqa: PT012 - it is to stop in there
         lake.put_new("raw/x/early", b"early")
         time.sleep(3)
-        listing = CommitLog(lake.copy._store).read(0, {}, None)
+        listing = CommitLog(lake.copy._store).read(Listing())
         taker = Claim("another", "another", "another machine", "a sweep", 180)
         assert CommitLog(lake.copy._store).append(listing, Entry.of(Act.BEGIN, taker, {}, []))
         lake.put_new("raw/x/late", b"late")
@@ -288,7 +288,7 @@ def test_a_flipped_object_is_refused_and_the_rest_is_fetched_once_it_is_restored
         machine_a = machine("a")
         machine_a.put("lists/one", b"one")
     store = Store(address)
-    name = CommitLog(store).read(0, {}, None).files["lists/one"][0]
+    name = CommitLog(store).read(Listing()).files["lists/one"][0]
     obstore.put(store._store, f"objects/{name}", b"onf")
     with pytest.raises(CorruptObject, match="its name is not the SHA-256 of its content"):
         machine("b")
@@ -350,6 +350,42 @@ def test_pages_that_were_written_without_the_lock_stay_and_are_committed_by_the_
     with machine("a").writing("a test"):
         pass
     assert machine("b").get("reports/x/page.html") == b"page"
+
+
+def objects(address: str) -> dict[str, bytes]:
+    store = Store(address)
+    return {
+        f"{folder}/{name}": store.get(f"{folder}/{name}")
+        for folder in ("log", "objects", "landed", "snapshots")
+        for name in store.list_after(folder)
+    }
+
+
+@pytest.mark.parametrize("others", [0, 3], ids=["the copy is ahead", "others have passed its version"])
+def test_a_store_that_was_restored_from_a_backup_is_the_lake_also_for_a_copy_that_is_ahead(
+    machine, address, caplog, others
+):
+    with machine("a").writing("a test"):
+        machine("a").put_new("raw/x/one", b"one")
+    backup = objects(address)
+    with (lake := machine("a")).writing("a test"):
+        lake.put_new("raw/x/two", b"two")
+    store = Store(address)
+    store.delete(list(objects(address)))
+    for name, data in backup.items():
+        store.put_new(name, data)
+    for number in range(others):
+        with machine("b").writing("a test"):
+            machine("b").put_new(f"raw/y/{number}", b"later")
+    lake = machine("a")
+    assert files(lake) == files(machine("b"))
+    assert not lake.exists("raw/x/two")
+    assert "was restored from a backup" in caplog.text
+    assert [place.read_bytes() for place in lake.root.parent.glob("aside-*/raw/x/two")] == [b"two"]
+    with (lake := machine("a")).writing("a test"):
+        lake.put_new("raw/x/three", b"three")
+    assert files(machine("b")) == files(machine("a"))
+    assert machine("b").get("raw/x/three") == b"three"
 
 
 def test_a_large_file_goes_and_comes_in_parts(machine, monkeypatch):

@@ -20,7 +20,7 @@ from pipeline.audit import Spread, audit, stored_audit
 from pipeline.cli.commands import app
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
-from pipeline.lake.s3.commit_log import CommitLog
+from pipeline.lake.s3.commit_log import CommitLog, Listing
 from pipeline.lake.s3.object_store import Store
 from pipeline.night.gate import audit_limits
 from pipeline.publish import republish_all
@@ -188,7 +188,7 @@ def test_another_machine_resumes_a_sweep_without_repeating_committed_requests(tm
         process = dead.start("sweep", NIGHTAUDIT_REQUESTS_PER_SECOND="40", NIGHTAUDIT_CONCURRENCY="4")
 
         def committed() -> dict[str, str]:
-            held = CommitLog(store).read(0, {}, None).files
+            held = CommitLog(store).read(Listing()).files
             return {path: name for path, (name, _) in held.items() if path.startswith("raw/") and "parquet" in path}
 
         until(lambda: len(committed()) >= 2)
@@ -254,7 +254,7 @@ def test_a_machine_that_was_cut_off_in_mid_night_stops_and_the_other_ones_night_
         Machine(tmp_path / name, server, NIGHTAUDIT_LAKE_CLAIM_SECONDS="6") for name in ("cut off", "other")
     )
     process = cut_off.start("nightly", **night(1))
-    until(lambda: any(path.startswith("raw/") for path in CommitLog(store).read(0, {}, None).files))
+    until(lambda: any(path.startswith("raw/") for path in CommitLog(store).read(Listing()).files))
     process.send_signal(signal.SIGSTOP)
     time.sleep(8)
     other.run("nightly", **night(1))
@@ -277,7 +277,7 @@ def test_a_store_that_is_away_for_half_a_minute_costs_a_night_this_time(tmp_path
     one = Machine(tmp_path / "one", server)
     process = one.start("nightly", **night(1))
     if step == "raw":
-        until(lambda: any(path.startswith("raw/") for path in CommitLog(store).read(0, {}, None).files))
+        until(lambda: any(path.startswith("raw/") for path in CommitLog(store).read(Listing()).files))
     else:
         until(lambda: any((one.folder / "copy").glob("*/lake/published/.nightaudit.*")))
     server.go_away(30)

@@ -41,7 +41,7 @@ class CatchUp:
                 self._fetch(listing, found, left)
             except FileNotFoundError as error:
                 # The store may remove files that no version has any longer while an earlier version is fetched.
-                later = CommitLog(self._store).read(listing.version, listing.files, listing.claim)
+                later = CommitLog(self._store).read(listing)
                 if later.version == listing.version:
                     raise CorruptObject(
                         f"An object of {self._store.address} is missing: {error}",

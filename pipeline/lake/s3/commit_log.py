@@ -71,10 +71,12 @@ class Listing(msgspec.Struct):
     files: dict[str, Object] = {}
     claim: Claim | None = None
     format: int = _FORMAT
+    entry: str = ""
+    """Id of the version's entry; empty: unknown."""
 
     def apply(self, version: int, entry: Entry) -> None:
         """Apply the entry of the next version."""
-        self.version = version
+        self.version, self.entry = version, entry.id
         self.files.update(entry.files)
         for path in entry.removed:
             self.files.pop(path, None)
@@ -90,12 +92,23 @@ class CommitLog:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def read(self, version: int, files: Mapping[str, Object], claim: Claim | None) -> Listing:
-        """Return the listing of the last version, starting from the known files of an earlier one."""
-        listing = Listing(version, dict(files), claim)
-        names = list(self._store.list_after("log", _name(version) if version else ""))
+    def holds(self, version: int, entry: str) -> bool:
+        """Whether the log has this entry as its version; not so after an older backup was restored in the store."""
+        if not version:
+            return True
+        name = f"log/{_name(version)}"
+        try:
+            data = self._store.get(name)
+        except FileNotFoundError:
+            return False
+        return entry in {"", _decoded(data, Entry, f"{self._store.address}/{name}").id}
+
+    def read(self, since: Listing) -> Listing:
+        """Return the listing of the last version, starting from an earlier one."""
+        listing = msgspec.structs.replace(since, files=dict(since.files))
+        names = list(self._store.list_after("log", _name(since.version) if since.version else ""))
         if len(names) > SNAPSHOT_EVERY:
-            listing = self._snapshot(version) or listing
+            listing = self._snapshot(since.version) or listing
             names = [name for name in names if name > _name(listing.version)]
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             for name, data in zip(names, pool.map(lambda name: self._store.get(f"log/{name}"), names), strict=True):

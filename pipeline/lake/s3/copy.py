@@ -92,7 +92,7 @@ class Copy:
 
     def look_again(self) -> None:
         """Read the log again; the folder stays as it is."""
-        self.listing = self.log.read(self.listing.version, self.listing.files, self.listing.claim)
+        self.listing = self.log.read(self.listing)
 
     def bring_up(self, *, is_to_write: bool) -> bool:
         """Fetch and remove what has changed in the store. False: a process of this machine is writing the copy.
@@ -107,9 +107,8 @@ class Copy:
             except Timeout:
                 return False
         try:
-            index = self._index = read_index(self._file, self.address)
-            known = {path: file.object for path, file in index.files.items()}
-            self.listing = self.log.read(index.version, known, index.claim)
+            index = self._index = read_index(self._file, self.address, self.log)
+            self.listing = self.log.read(index.listing())
             is_ours = self.listing.claim is not None and self.listing.claim.copy == index.id
             is_current = self.listing.version == index.version and looks(self.root).keys() >= index.files.keys()
             if is_ours or is_to_write or not is_current:
@@ -170,6 +169,7 @@ class Copy:
 
     def _save(self) -> None:
         self._index.version, self._index.claim = self.listing.version, self.listing.claim
+        self._index.entry = self.listing.entry
         self._folder.mkdir(parents=True, exist_ok=True)
         write_index(self._file, self._index)
 

@@ -1,20 +1,24 @@
 """The files of a lake's copy on this machine: which object each one is, and how it looked when last seen."""
 
 import hashlib
+import logging
 import os
 import platform
 import re
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import Self
 
 import msgspec
 
 from pipeline.lake.checksums import FOLDER, LOCAL_SUMS
 from pipeline.lake.files import PASSING, beside, is_finished, put_in_place
-from pipeline.lake.s3.commit_log import Claim, Object
+from pipeline.lake.s3.commit_log import Claim, CommitLog, Listing, Object
 from pipeline.lake.s3.object_store import Store
 from pipeline.lake.sums_file import parsed
+
+logger = logging.getLogger(__name__)
 
 # Written without the writer lock, by reports or for calls, and again if they are lost; a later commit includes them.
 _UNGUARDED = re.compile(rf"(?:{FOLDER}/)?(?:reports|calls)/.*|{FOLDER}/sums[^/]*")
@@ -40,16 +44,31 @@ class Index(msgspec.Struct):
     version: int = 0
     files: dict[str, Known] = {}
     claim: Claim | None = None
+    entry: str = ""
+    """Id of the log's entry of this version; empty: unknown."""
+
+    @classmethod
+    def new(cls, address: str) -> Self:
+        """Return the index of a copy without files."""
+        return cls(address, secrets.token_hex(8), platform.node())
+
+    def listing(self) -> Listing:
+        """Return the lake's files as of the copy's version."""
+        known = {path: file.object for path, file in self.files.items()}
+        return Listing(self.version, known, self.claim, entry=self.entry)
 
 
-def read_index(file: Path, address: str) -> Index:
-    """Read a copy's index; one that is lost, or was copied from another machine, starts empty."""
+def read_index(file: Path, address: str, log: CommitLog) -> Index:
+    """Read a copy's index; one that is lost, of another machine, or of what the store no longer has starts empty."""
     try:
         index = msgspec.json.decode(file.read_bytes(), type=Index)
     except (OSError, msgspec.MsgspecError):
         index = None
     if index is None or (index.address, index.host) != (address, platform.node()):
-        return Index(address, secrets.token_hex(8), platform.node())
+        return Index.new(address)
+    if not log.holds(index.version, index.entry):
+        logger.warning("%s was restored from a backup. What only this machine has of it is moved aside.", address)
+        return Index.new(address)
     return index
 
 
