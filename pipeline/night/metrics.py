@@ -59,12 +59,16 @@ class _Nights(Collector):
         states = Counter(sweep.state for sweep in held.sweeps)
         yield _gauge("sweeps", "Sweeps of the lake by state.", "state", sorted(states.items()))
         yield _value("free_bytes", "Bytes free on the lake's disk.", held.free_bytes)
+        if held.latest_published or held.fault:
+            yield _value("published_readable", "1: the published file can be read; 0: it cannot.", not held.fault)
         if held.latest_published and not held.fault:
             yield from self._of_night(held.latest_published)
 
     def _of_night(self, sweep: SweepOverview) -> Iterator[Metric]:
         age = _seconds(sweep.started_at, self._now)
         yield _value("published_age_seconds", "Seconds since the last published night began.", age)
+        begun = sweep.started_at.timestamp()
+        yield _value("published_timestamp_seconds", "When the last published night began, in Unix time.", begun)
         with open_published(self._lake.published_file) as session:
             given = {"sweep_id": sweep.sweep_id}
             (row,) = rows_of(session.execute(_SWEEP, given))
@@ -76,7 +80,8 @@ class _Nights(Collector):
         yield _gauge("night_searches", "Searches of the night by outcome.", "outcome", outcomes)
         seconds = zip(_QUANTILES, (max(milliseconds, 0) / 1000 for milliseconds in latencies or ()), strict=False)
         yield _gauge("night_latency_seconds", "Latency of a search, by quantile.", "quantile", seconds)
-        yield _gauge("findings", "Open findings by severity.", "severity", flags)
+        found = dict.fromkeys(("high", "low", "medium"), 0) | dict(flags)
+        yield _gauge("findings", "Open findings by severity.", "severity", found.items())
         for name, meaning in _COUNTS.items():
             yield _value(f"night_{name}", meaning, row[name] or 0)
         yield _value("night_retries", "Attempts beyond the first.", retries or 0)

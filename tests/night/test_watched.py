@@ -84,6 +84,9 @@ def test_metrics_are_openmetrics_and_add_up_to_what_is_published(made):
     }
     ((planned, offers, searches),) = rows(lake, "SELECT planned, offers, searches FROM mart.sweep")
     assert found["nightaudit_published_age_seconds",] == 24 * 3600
+    assert found["nightaudit_published_timestamp_seconds",] == NIGHT_AT.timestamp()
+    assert found["nightaudit_published_readable",] == 1
+    assert {name[1] for name in found if name[0] == "nightaudit_findings"} == {"high", "low", "medium"}
     assert sum(value for name, value in found.items() if name[0] == "nightaudit_night_cells") == planned
     assert sum(value for name, value in found.items() if name[0] == "nightaudit_night_searches") == searches
     assert found["nightaudit_night_offers",] == offers
@@ -104,6 +107,13 @@ def test_a_clock_set_back_shows_no_negative_time(made):
 
 def test_a_lake_that_holds_nothing_has_metrics_too(tmp_path):
     assert metrics(Lake(str(tmp_path / "lake")), NIGHT_AT).endswith("# EOF\n")
+
+
+def test_a_published_file_that_cannot_be_read_is_a_metric(made, tmp_path):
+    shutil.copytree(made[0].root, tmp_path / "lake")
+    lake = Lake(str(tmp_path / "lake"))
+    lake.published_file.write_bytes(b"damaged")
+    assert "nightaudit_published_readable 0.0\n" in metrics(lake, NIGHT_AT)
 
 
 def test_a_probe_passes_while_the_night_is_young_and_fails_when_it_is_not(made, monkeypatch, tmp_path):
