@@ -82,12 +82,14 @@ def watch_silent_runs() -> dict[str, str]:
 
 
 def _watch(name: str, flows: Sequence[str], action: ChangeFlowRunState) -> AutomationCore:
-    ends = {f"prefect.flow-run.{state}" for state in ("Completed", "Failed", "Cancelled", "Crashed", "AwaitingRetry")}
+    states = ("Completed", "Failed", "Cancelled", "Crashed", "AwaitingRetry", "AwaitingConcurrencySlot")
+    ends = {f"prefect.flow-run.{state}" for state in states}
     return AutomationCore(
         name=name,
         description="A run that was killed cannot report it itself.",
         trigger=EventTrigger(
-            after={"prefect.flow-run.heartbeat"},
+            # A run whose process dies while it starts has sent none yet.
+            after={"prefect.flow-run.heartbeat", "prefect.flow-run.Pending"},
             expect={"prefect.flow-run.heartbeat", *ends},
             match={"prefect.resource.id": "prefect.flow-run.*"},
             match_related={"prefect.resource.role": "flow", "prefect.resource.name": list(flows)},
@@ -116,4 +118,5 @@ async def _put(automations: Sequence[AutomationCore]) -> None:
 
 
 def _content(automation: AutomationCore) -> object:
-    return automation.model_dump(mode="json", include={"trigger": {"within", "match_related"}, "actions": True})
+    content = automation.model_dump(include={"trigger": {"after", "expect", "within"}})
+    return content, automation.model_dump(mode="json", include={"trigger": {"match_related"}, "actions": True})

@@ -52,6 +52,24 @@ def test_a_night_whose_machine_died_is_begun_again_by_another_worker(tmp_path, w
     assert_same(contents(tmp_path / published), contents(alone / published))
 
 
+def test_a_night_whose_machine_died_before_it_began_is_begun_by_another_worker(tmp_path, write_spec, server):
+    """It has sent no heartbeat."""
+    clock = {"NIGHTAUDIT_SANDBOX_CLOCK": "2026-10-01T02:00:00Z"}
+    given = environment(tmp_path, write_spec(), PREFECT_API_URL=server, **clock)
+    call(server, "work_pools/", {"name": "nightaudit", "type": "process"})
+    run_prefect(given, "--no-prompt", "deploy", "--prefect-file", "flows/prefect.yaml", "--name", "nightly")
+    run, first = begin_run(server), worker(given, tmp_path)
+    try:
+        await_true(lambda: state_of(server, run) == "PENDING")
+    finally:
+        kill(first)
+    second = worker(given, tmp_path)
+    try:
+        assert await_ends(server, [run], 600) == ["COMPLETED"], (tmp_path / "log").read_text()
+    finally:
+        kill(second)
+
+
 def state_of(address: str, run: str) -> str:
     return call(address, f"flow_runs/{run}", method="GET")["state"]["type"]
 

@@ -137,6 +137,9 @@ def test_a_run_counts_as_dead_after_three_of_its_heartbeats_whatever_prefect_is_
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: 300}):
         watch_silent_runs()
     assert seconds_of_silence(server) == {3 * HEARTBEAT_SECONDS}
+    # A run that dies while its process starts has sent no heartbeat.
+    for automation in call(server, "automations/filter", {}):
+        assert set(automation["trigger"]["after"]) == {"prefect.flow-run.heartbeat", "prefect.flow-run.Pending"}
 
 
 def seconds_of_silence(address: str) -> set[float]:
