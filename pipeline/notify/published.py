@@ -42,5 +42,11 @@ def tell_published(lake: Lake, nights: Sequence[tuple[str, date]], tell: Tell) -
 
 def _text(lake: Lake, sweep_id: str) -> str:
     changes = lake.local(lake.table_file("offer_change", sweep_id, "x")).parent
+    if lake.copy is None:
+        where = f"published: {lake.published_file.as_uri()}\nchanges: {changes.as_uri()}/"
+    else:
+        # The store's objects have other names, and other machines do not see this one's copy.
+        published, changes = lake.published_file.relative_to(lake.root), changes.relative_to(lake.root)
+        where = f"lake: {lake.address}\npublished: {published.as_posix()}\nchanges: {changes.as_posix()}/"
     note = f"\n{SIMULATED}" if read_manifest(lake, sweep_id).is_simulated else ""
-    return f"sweep: {sweep_id}\npublished: {lake.published_file.as_uri()}\nchanges: {changes.as_uri()}/{note}"
+    return f"sweep: {sweep_id}\n{where}{note}"

@@ -19,6 +19,7 @@ import pytest
 from free_port import free_port
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as prometheus_text
+from s3_server import s3_server
 from tiny_night import receiving, rows, settings_in
 from typer.testing import CliRunner
 
@@ -35,6 +36,7 @@ from pipeline.night.steps import collect, start
 from pipeline.night.verify import verify
 from pipeline.process.log_lines import JsonLines, about_sweep
 from pipeline.publish import publish
+from pipeline.publish.pull import LakeInStore, pull
 
 NIGHT_AT = datetime(2026, 10, 1, 2, tzinfo=UTC)
 
@@ -190,6 +192,25 @@ def test_a_published_night_is_announced_once_with_the_address_of_its_changes(mad
     assert sum(pq.read_metadata(file).num_rows for file in files) == changes > 0
     assert message["subject"] == "nightaudit: published 2026-10-01"
     assert message["text"].endswith(SIMULATED)
+
+
+def test_a_published_night_of_a_lake_on_s3_is_announced_by_what_a_pull_brings(tmp_path, monkeypatch):
+    monkeypatch.setenv("NIGHTAUDIT_LAKE_COPY", str(tmp_path / "copy"))
+    with s3_server() as server, receiving() as (receiver, got):
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        given = settings_in(tmp_path, lake="s3://bucket/team/lake", sandbox_clock=NIGHT_AT, published_webhook=receiver)
+        made = run_night(Night(given, Lake(given.lake)))
+        said = dict(line.split(": ", 1) for line in got[0]["text"].splitlines()[1:])
+        pulled = pull(LakeInStore(said["lake"]), tmp_path / "pulled")
+    assert said["lake"] == given.lake
+    assert said["sweep"] == made.sweep_id
+    assert tmp_path / "pulled" / said["published"] == pulled.file
+    files = list((tmp_path / "pulled" / said["changes"]).glob("*.parquet"))
+    ((changes,),) = rows(Lake(str(tmp_path / "pulled")), "SELECT count(*) FROM lake.offer_change")
+    assert sum(pq.read_metadata(file).num_rows for file in files) == changes > 0
+    # Other machines do not have this one's copy.
+    assert str(tmp_path) not in got[0]["text"]
 
 
 def test_a_line_of_the_log_is_json_with_the_sweep_that_it_is_about():
