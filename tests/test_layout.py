@@ -46,7 +46,6 @@ BESIDE_THE_STAGES = {
 }
 # Stages that are tested by the tests of others.
 TESTED_ELSEWHERE = {
-    "process": "tests/sweep kills and stops processes",
     "sample": "tests/inputs and tests/docs load the samples",
 }
 

@@ -18,17 +18,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from pipeline.domain.errors import ClusterAway, NightauditError, SettingsError
 from pipeline.domain.servers import Cluster
 from pipeline.process.carrier import Brought, Carrier, Parcel, Probe
+from pipeline.process.cluster_client import ask_each, connected, leave, threads_of
 from pipeline.process.made_of import look, made_of
 
-if TYPE_CHECKING:
-    from distributed import Client
-
-_CONNECT_SECONDS = 10.0
+# A probe asks other servers, for whose silence it has bounds of its own (at most 30 seconds), and says which it is.
+_PROBE_SECONDS = 60.0
 # A task whose result is lost with its worker runs again, at most this many times.
 _MOST_LOSSES = 3
 _KEPT = "All raw answers that have landed are kept, and the published file is unchanged."
@@ -55,8 +54,9 @@ def open_pool(
 ) -> Executor:
     """Return the executor of tasks over the lake at `lake_root`: the cluster, or `processes` without one.
 
-    With a carrier, workers need not see that folder. Raises ClusterAway if the cluster cannot be reached or has no
-    worker, and SettingsError if a worker sees another lake, runs other code than this process or fails the `probe`.
+    With a carrier, workers need not see that folder. Raises ClusterAway if the cluster cannot be reached, has no
+    worker or has a silent one, and SettingsError if a worker sees another lake, runs other code than this process or
+    fails the `probe`.
     """
     return processes() if cluster is None else ClusterPool(cluster, lake_root, carrier, probe)
 
@@ -74,10 +74,11 @@ class ClusterPool(Executor):
     ) -> None:
         self._address = cluster.address
         self._carrier = carrier
-        self._probes = [each for each in (carrier and carrier.probe(), probe) if each is not None]
+        probes = (carrier.probe() if carrier is not None else None, probe)
+        self._probes = [each for each in probes if each is not None]
         # Puts files in place: the client's own thread must stay free for the scheduler.
         self._landing = ThreadPoolExecutor(4)
-        self._client = _connected(cluster)
+        self._client = connected(cluster)
         self._folder = lake_root / ".spill" / f"cluster-{secrets.token_hex(8)}"
         self._wanted = _Wanted(str(self._folder), made_of(), is_to_be_seen=carrier is None)
         try:
@@ -98,7 +99,7 @@ class ClusterPool(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as Executor declares it
         """Leave the cluster, without waiting for unfinished tasks."""
-        self._client.close(timeout=_CONNECT_SECONDS)
+        leave(self._client)
         self._landing.shutdown(wait=wait)
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -152,15 +153,15 @@ class ClusterPool(Executor):
 
     def _look_at_workers(self) -> int:
         """Return how many tasks the workers run at once. Raises if one of them cannot do our work."""
-        found = self._client.run(look, self._folder, on_error="return")
-        threads = self._client.nthreads()
+        threads = threads_of(self._client, self._address)
         if not threads:
             raise ClusterAway(
                 f"The cluster {self._address} has no worker.",
                 kept="Nothing was started.",
                 hint=f"Start one where the lake is mounted: dask worker {self._address} --nthreads 1",
             )
-        for worker, seen in sorted(found.items()):
+        workers = sorted(threads)
+        for worker, seen in ask_each(self._client, self._address, workers, partial(look, self._folder)):
             if isinstance(seen, BaseException):
                 raise _refused(worker, f"cannot run nightaudit: {type(seen).__name__}: {seen}")
             if refusal := _differs(seen, self._wanted):
@@ -168,7 +169,9 @@ class ClusterPool(Executor):
             if seen["folder"] == self._wanted.folder and not (self._folder / seen["answer"]).exists():
                 raise _refused(worker, "sees a different lake from this machine")
         for probe in self._probes:
-            for worker, why in sorted(self._client.run(probe).items()):
+            for worker, why in ask_each(self._client, self._address, workers, probe, _PROBE_SECONDS):
+                if isinstance(why, BaseException):
+                    raise why
                 if why:
                     raise _refused(worker, why.removesuffix("."))
         return sum(threads.values())
@@ -221,30 +224,3 @@ def _refused(worker: str, why: str) -> SettingsError:
         hint="Every worker needs the lake under the same path, the same installation and, to send searches, the same "
         "NIGHTAUDIT_RATE_STORE; restart it after a change.",
     )
-
-
-def _connected(cluster: Cluster) -> Client:
-    try:
-        from distributed import Client
-        from distributed.security import Security
-    except ImportError:
-        raise SettingsError(
-            "NIGHTAUDIT_CLUSTER needs the package distributed, which is not installed.",
-            hint='Install it: pip install "nightaudit[cluster]"',
-        ) from None
-    security = None
-    if cluster.is_encrypted:
-        named = {"ca_file": cluster.ca_file, "client_cert": cluster.cert_file, "client_key": cluster.key_file}
-        security = Security(
-            require_encryption=True, **{f"tls_{name}": str(file) for name, file in named.items() if file}
-        )
-    try:
-        return Client(
-            cluster.address, security=security, timeout=_CONNECT_SECONDS, set_as_default=False, name="nightaudit"
-        )
-    except (OSError, ValueError) as error:
-        raise ClusterAway(
-            f"The cluster {cluster.address} cannot be reached: {error or type(error).__name__}",
-            kept="Nothing was started.",
-            hint="Check NIGHTAUDIT_CLUSTER, its certificates, and whether the scheduler is running: dask scheduler",
-        ) from None

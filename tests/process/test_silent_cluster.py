@@ -1,0 +1,88 @@
+"""A cluster, or one worker of it, that takes connections and never answers is an error that names it, not a wait."""
+
+from __future__ import annotations
+
+import signal
+import socket
+
+import pytest
+from dask_machines import Machines, client_of
+
+from pipeline.domain.errors import ClusterAway
+from pipeline.domain.servers import Cluster
+from pipeline.process import cluster_client
+from pipeline.process.cluster_pool import open_pool
+
+pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`")
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture
+def machines(tmp_path):
+    (tmp_path / "machines").mkdir()
+    made = Machines(tmp_path / "machines")
+    try:
+        for _ in range(2):
+            made.start_worker()
+        made.wait_for_workers()
+        yield made
+    finally:
+        made.end()
+
+
+@pytest.fixture
+def lake_root(tmp_path):
+    (tmp_path / "lake").mkdir()
+    return tmp_path / "lake"
+
+
+def test_a_port_that_takes_connections_and_never_answers_is_no_cluster(lake_root, monkeypatch):
+    monkeypatch.setattr(cluster_client, "_CONNECTED_AFTER_SECONDS", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(
+            ClusterAway, match=f"{address} cannot be reached: something there .* does not answer"
+        ) as told:
+            open_pool(Cluster(address), lake_root, lambda: None)
+    assert "NIGHTAUDIT_CLUSTER" in told.value.hint
+    assert list(lake_root.iterdir()) == []
+
+
+@pytest.mark.cluster
+def test_a_frozen_scheduler_is_named(lake_root, machines, monkeypatch):
+    monkeypatch.setattr(cluster_client, "_CONNECTED_AFTER_SECONDS", 2.0)
+    machines.scheduler.send_signal(signal.SIGSTOP)
+    with pytest.raises(ClusterAway, match=f"{machines.address} cannot be reached: something there .* does not answer"):
+        open_pool(Cluster(machines.address), lake_root, lambda: None)
+
+
+@pytest.mark.cluster
+def test_a_scheduler_that_freezes_once_it_is_connected_is_named(lake_root, machines, monkeypatch):
+    monkeypatch.setattr(cluster_client, "_ANSWER_SECONDS", 2.0)
+
+    def connected(cluster):
+        client = cluster_client.connected(cluster)
+        machines.scheduler.send_signal(signal.SIGSTOP)
+        return client
+
+    monkeypatch.setattr("pipeline.process.cluster_pool.connected", connected)
+    with pytest.raises(ClusterAway, match=f"The cluster {machines.address} does not answer"):
+        open_pool(Cluster(machines.address), lake_root, lambda: None)
+    assert list((lake_root / ".spill").iterdir()) == []
+
+
+@pytest.mark.cluster
+def test_a_frozen_worker_is_named_and_the_others_are_not(lake_root, machines, monkeypatch):
+    with client_of(machines) as client:
+        by_name = {w["name"]: address for address, w in client.scheduler_info(n_workers=-1)["workers"].items()}
+    machines.workers["worker-0"].send_signal(signal.SIGSTOP)
+    monkeypatch.setattr(cluster_client, "_ANSWER_SECONDS", 5.0)
+    with pytest.raises(ClusterAway) as told:
+        open_pool(Cluster(machines.address), lake_root, lambda: None)
+    assert f"did not answer within 5 seconds: {by_name['worker-0']}." in told.value.message
+    assert by_name["worker-1"] not in told.value.message
+    assert list((lake_root / ".spill").iterdir()) == []
+    machines.workers["worker-0"].send_signal(signal.SIGCONT)
+    monkeypatch.undo()
+    with open_pool(Cluster(machines.address), lake_root, lambda: None) as pool:
+        assert pool.size == 2
