@@ -5,8 +5,12 @@ from __future__ import annotations
 import logging
 from weakref import WeakSet
 
-from pipeline.domain.errors import NightauditError
+from prefect.logging.handlers import PrefectConsoleHandler
 
+from pipeline.domain.errors import NightauditError
+from pipeline.process.log_lines import JsonLines, is_log_json
+
+_OURS = "pipeline"
 _RUN_LOGGERS = ("prefect.flow_runs", "prefect.task_runs")
 
 _reported: WeakSet[NightauditError] = WeakSet()
@@ -19,10 +23,22 @@ def tell_our_errors_once() -> None:
 
 
 def log_steps() -> None:
-    """Let the messages of the pipeline reach the run's log."""
-    logger = logging.getLogger("pipeline")
+    """Let the messages of the pipeline reach the run's log, and standard error as JSON if the settings say so."""
+    logger = logging.getLogger(_OURS)
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.INFO)
+    if is_log_json() and not any(isinstance(handler.formatter, JsonLines) for handler in logger.handlers):
+        lines = logging.StreamHandler()
+        lines.setFormatter(JsonLines())
+        logger.addHandler(lines)
+        # Prefect's console would write them once more; its handler of runs' logs gets them as before.
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, PrefectConsoleHandler):
+                handler.addFilter(_is_not_ours)
+
+
+def _is_not_ours(record: logging.LogRecord) -> bool:
+    return record.name.partition(".")[0] != _OURS
 
 
 def _logged_once(record: logging.LogRecord) -> bool:

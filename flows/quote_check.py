@@ -16,12 +16,15 @@ from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from pydantic import Field
 
+from flows.logs import log_steps
 from flows.parameters import Market
 from flows.turns import turn_at_supplier
 from pipeline.lake import Lake
 from pipeline.night.quotes import QuoteSummary, quote
 from pipeline.quote.sample import Sample
 from pipeline.settings import read_settings
+
+log_steps()
 
 OUTCOMES_KEY = "quote-outcomes"
 

@@ -1,10 +1,9 @@
 """The command `nightaudit`. Each command is a few lines over the pipeline; slow imports happen inside them."""
 
-import os
 import sys
 
 from pipeline.domain.errors import NightauditError
-from pipeline.process.log_lines import begin_log
+from pipeline.process.log_lines import begin_log, is_log_json
 
 
 def main() -> None:
@@ -14,7 +13,7 @@ def main() -> None:
     end_at_once_until_stoppable()
     from pipeline.cli.commands import app
 
-    begin_log(is_json=_is_log_json())
+    begin_log(is_json=is_log_json())
     try:
         with stoppable(
             "Answers that have landed are kept, and the published file is intact.",
@@ -29,14 +28,6 @@ def main() -> None:
         # The reader of our output has closed it.
         sys.stderr.close()
         sys.exit(1)
-
-
-def _is_log_json() -> bool:
-    """Whether the log is JSON, found without the settings, as reading them is slow and may log."""
-    from pipeline.process.env_file import value_in_env_file
-
-    name = "NIGHTAUDIT_LOG_FORMAT"
-    return (os.environ.get(name) or value_in_env_file(name)) == "json"
 
 
 def _tell(error: NightauditError) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -39,6 +40,14 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
+
+
+def is_log_json() -> bool:
+    """Whether the log is JSON, found without the settings, as reading them is slow and may log."""
+    from pipeline.process.env_file import value_in_env_file
+
+    name = "NIGHTAUDIT_LOG_FORMAT"
+    return (os.environ.get(name) or value_in_env_file(name)) == "json"
 
 
 def begin_log(*, is_json: bool) -> None:

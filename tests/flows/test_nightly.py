@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import subprocess
+import sys
 
 import pytest
-from prefect_runs import call
+from prefect_runs import ROOT, call, environment, loggers_of
 from tiny_night import SECRET, outside_supplier, published, receiving
 
 from pipeline.domain.errors import GateBlocked, LakeBusy, SettingsError, SupplierDown
@@ -114,3 +116,21 @@ def test_an_error_meant_for_users_is_logged_once_and_without_a_traceback(caplog)
 
     assert [record.getMessage() for record in caplog.records] == ["The lake is being written.\nWait."]
     assert caplog.records[0].exc_info is None
+
+
+def test_the_log_of_a_flow_is_json_if_the_settings_say_so_and_still_reaches_prefect(tmp_path, write_spec, server):
+    given = environment(tmp_path, write_spec(), PREFECT_API_URL=server, NIGHTAUDIT_LOG_FORMAT="json")
+    night = [sys.executable, "-c", "from flows.nightly import nightly; nightly()"]
+    done = subprocess.run(night, cwd=ROOT, env=given, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+    lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    (sweep_id,) = Lake(given["NIGHTAUDIT_LAKE"]).sweep_ids()
+    steps = [(line["step"], line["sweep_id"]) for line in lines if "step" in line]
+    assert steps == [(name, sweep_id) for name in ("begin", *(step.__name__ for step in STEPS))]
+    (landed, *_) = [line for line in lines if line["message"].startswith("Landed ")]
+    assert landed["sweep_id"] == sweep_id
+    # What else is there is Prefect's own.
+    others = "".join(line for line in done.stderr.splitlines() if not line.startswith("{"))
+    assert not [line["message"] for line in lines if line["message"] in others]
+    assert any(name.startswith("pipeline.") for name in loggers_of(server, last_run(server)["id"]))
