@@ -1,5 +1,6 @@
--- One row per finding, period in which it was open, and case that it belongs to: its property's, its market's, or the
--- supplier's. `case_scope_next` of `staging` says which cases of wider scope there are.
+-- One row per finding, period in which it was open, and case that it belongs to.
+-- Every finding belongs to the case of its property, and also to that of its market or of the supplier if there is one:
+-- `case_scope_next` of `staging` says when.
 -- case_id: Case, as in report.finding_case.
 -- scope: Scope of the case: `property`, `market` or `supplier`.
 -- case_property_id: Property of the case; NULL: it concerns a market or the supplier.

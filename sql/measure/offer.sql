@@ -1,5 +1,6 @@
--- One row per market: figures of its offers. A property usually states floors on all its offers or on none, so
--- floor_share is judged by the number of properties: all cells of one change together.
+-- One row per market: figures of its offers.
+-- A property usually states floors on all its offers or on none, so floor_share is judged by the number of properties:
+-- all cells of one change together.
 SELECT
     property.market,
     sum(property.floors) / nullif(sum(property.hotel_offers), 0) AS floor_share,

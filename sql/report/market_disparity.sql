@@ -24,9 +24,9 @@
 -- Converted prices never outvote markets that agree in one currency. If as many of them deviate alike, the finding
 -- names both sides. If only one market shares the reference market's currency, they decide which of the two deviates.
 -- If no third price agrees with one of two, the finding says that it may be the other one that deviates.
--- Where lists and details of one sweep disagree on whether the reference market deviates, more markets decide, if its
--- own price is level in both. If one of them has only two prices, those of the other that are level with one of the two
--- decide: except a market's own, which says nothing more about that market.
+-- Where lists and details of one sweep disagree on whether the reference market deviates, those with more markets
+-- decide, provided that its own price is level in both. If one of them has only two prices, the other decides by the
+-- prices that are level with one of the two; a market's own price there does not count.
 WITH apart AS (
     SELECT DISTINCT
         parity.property_id,

@@ -6,10 +6,10 @@
 -- Two prices alone do not show which deviates. If no third market agrees with one of them tonight, an open finding
 -- about the other one stands; for a finding about the reference market, two others must agree with each other. A new
 -- finding waits for a market that is silent tonight, or that has sold the offer until silent_nights ago: unless only
--- the price that it is about has changed since, or that one is off in the other direction now.
+-- the price that it is about has changed since, or an open finding shows that it deviated in the other direction.
 -- If the reference market is found to deviate at other offers of the property, or at clearly more than half of its
--- properties that can show it, a new finding about two prices that differ as much says nothing new: it is left out. Not
--- if as many offers of the property show that the finding's own market deviates as much.
+-- properties that can show it, a new finding about two prices that differ as much says nothing new: it is left out,
+-- unless as many offers of the property show that the finding's own market deviates as much.
 -- flag_id: Id of the flag, the same every night: the rule and the subject_key in hex; argument of `nightaudit explain`.
 WITH late AS (
     SELECT

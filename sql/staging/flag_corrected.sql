@@ -1,8 +1,7 @@
--- One row per open price disparity, not found again, whose price is tonight level with all others in its evidence, or
--- beyond them.
--- is_changed: Whether that price has changed since the finding was last flagged: otherwise the others moved.
--- Compared are prices of the finding's source, in its currency, that were answered tonight: the reference market may
--- sell none.
+-- One row per open price disparity that is not found again, and whose price is right beside the others in its evidence.
+-- It is right if it is level with all of them tonight, or beyond them in the other direction. Only prices of the
+-- finding's source, in one currency, that were answered tonight are compared; the reference market may sell none.
+-- is_changed: TRUE: that price has changed since the finding was last flagged; FALSE: the others moved.
 SELECT
     flag.flag_id,
     bool_or(offer.valid_from > flag.last_flagged_at) FILTER (WHERE offer.market = flag.flag_market) AS is_changed
