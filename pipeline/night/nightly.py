@@ -145,6 +145,7 @@ def finish_left_over(night: Night) -> Night:
         for step in todo:
             left = step(left)
             note_done(left.lake, latest.sweep_id, step.__name__)
+            left.lake.commit()
     except SweepStopped:
         raise
     except NightauditError as error:

@@ -1,6 +1,6 @@
 -- One row per market: how its planned cells ended.
 -- A failed cell counts as failed and in no share of the answered cells. A property on sale for a check-in usually is so
--- in every product type and currency: shares on sale are judged by the number of properties and check-ins, not of cells.
+-- in every product type and currency, so shares on sale are judged by the number of properties and check-ins.
 SELECT
     cells.market,
     cells.answered / nullif(cells.heard, 0) AS answered_share,

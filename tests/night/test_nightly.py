@@ -31,7 +31,7 @@ from pipeline.lake.raw import read_ending
 from pipeline.lake.simulated import SIMULATED
 from pipeline.night import nightly, steps
 from pipeline.night.gate import audit_sweep, publish_checked
-from pipeline.night.latest import command_to_go_on, note_done
+from pipeline.night.latest import command_to_go_on, done_steps, note_done
 from pipeline.night.night import Night
 from pipeline.night.nightly import refuse_at_the_start, run_night
 from pipeline.night.verify import verify
@@ -214,7 +214,7 @@ def test_offers_of_the_last_night_stay_as_they_were_seen_when_a_night_has_no_ans
 
 
 @pytest.mark.slow
-def test_the_command_that_continues_a_stopped_night_names_the_missing_step(settings, loaded):
+def test_the_command_that_continues_a_stopped_night_names_the_missing_step(settings, loaded, monkeypatch):
     given, lake = settings(), Lake(settings().lake)
     assert command_to_go_on(lake, loaded) == f"nightaudit audit {loaded}"
     audit_sweep(given, lake, loaded, AT)
@@ -224,8 +224,14 @@ def test_the_command_that_continues_a_stopped_night_names_the_missing_step(setti
     publish_checked(lake, loaded, AT)
     note_done(lake, loaded, "publish")
     assert command_to_go_on(lake, loaded) == "nightaudit nightly"
+    committed = []
+    monkeypatch.setattr(Lake, "commit", lambda held: committed.append(done_steps(held, loaded)))
     nightly.finish_left_over(Night(given, lake))
     assert command_to_go_on(lake, loaded) == ""
+    # Others see a lake on S3 as of its last commit: each step is committed before the next one tells of it.
+    finished = [nightly.announce, nightly.report, nightly.alert]
+    assert [len(done) for done in committed] == [len(done_steps(lake, loaded)) - left for left in (2, 1, 0)]
+    assert {step.__name__ for step in finished} <= committed[-1]
 
 
 @pytest.mark.slow
