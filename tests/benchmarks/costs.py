@@ -8,10 +8,11 @@ report   = offers x report                                  on one machine, elap
 workers  = CPU / ((8 hours - report) x 2 cores x efficiency)    whole ones, at least one; none if the report is longer
 memory   = 0.5 GB + offers x memory of an offer in a report     of the machine that runs the night
 rate     = searches / 8 hours
-moved    = 2 x (wire + tables)                              written once and read once
+moved    = 2 x (wire + tables + state)                      written once and read once
 wire     = cells x 400 B + searches x 1,000 B               kept as raw answers
 tables   = offers x bytes of an observation                 kept for NIGHTAUDIT_OBSERVATION_NIGHTS
 history  = offers x bytes of a night's changes              kept forever
+state    = offers x bytes of an offer's state               replaced every night, with the published file
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ OFFERS_PER_CELL = 9
 PROPERTIES_PER_SEARCH = 100
 # A million offers were published by one Dask worker in 30.0 s, and by two in 18.8 s: tests/benchmarks/README.md.
 EFFICIENCY = 30.0 / 18.8 / 2
-# A second night of 3.5 million offers, in 51.0 CPU seconds on a busy machine. An earlier version took 36 us at 35.6
+# A second night of 3.5 million offers, in 46.7 CPU seconds on a busy machine. An earlier version took 36 us at 35.6
 # million offers.
-PUBLISH_US = 14.6
+PUBLISH_US = 46.7 / 3.5
+# What that night wrote to the state, and the published file after it.
+STATE_BYTES = (219.5e6 + 27.8e6) / 3.5e6
 # A night of 3.46 million offers was audited in 13.8 CPU seconds.
 AUDIT_US = 13.8 / 3.46
 # A report of 35.6 million offers took 208 s with 1.9 GB, one of 3.5 million 0.64 GB.
@@ -76,10 +79,11 @@ class Cost:
     wire_bytes: float
     table_bytes: float
     history_bytes: float
+    state_bytes: float
 
     @property
     def moved_bytes(self) -> float:
-        return 2 * (self.wire_bytes + self.table_bytes)
+        return 2 * (self.wire_bytes + self.table_bytes + self.state_bytes)
 
 
 def measured() -> dict[str, float]:
@@ -106,6 +110,7 @@ def cost(properties: int, scope: Scope, found: dict[str, float]) -> Cost:
         wire_bytes=cells * ASSUMED[Operation.MULTI].wire_bytes_per_cell + searches * RAW_BYTES_PER_SEARCH,
         table_bytes=offers * found["stored: a night's offers with penalties and promotions"],
         history_bytes=offers * found["stored: history as changes, over 30 nights"],
+        state_bytes=offers * STATE_BYTES,
     )
 
 
@@ -114,9 +119,9 @@ def table() -> str:
     found = measured()
     names = (
         "properties, scope, offers, searches, in 8 hours, CPU hours, report, workers of 2 cores, memory, raw, tables, "
-        "history, moved"
+        "history, state, moved"
     )
-    lines = [f"| {names.replace(', ', ' | ')} |", "|---" * 13 + "|"]
+    lines = [f"| {names.replace(', ', ' | ')} |", "|---" * 14 + "|"]
     for scope in SCOPES:
         for properties in PROPERTIES:
             each = cost(properties, scope, found)
@@ -125,7 +130,7 @@ def table() -> str:
                 f"{each.searches_per_second:,.1f}/s | {each.cpu_hours:,.1f} | {each.report_hours:,.1f} h | "
                 f"{'-' if each.workers is None else format(each.workers, ',')} | {_bytes(each.memory_bytes)} | "
                 f"{_bytes(each.wire_bytes)} | {_bytes(each.table_bytes)} | {_bytes(each.history_bytes)} | "
-                f"{_bytes(each.moved_bytes)} |"
+                f"{_bytes(each.state_bytes)} | {_bytes(each.moved_bytes)} |"
             )
     us = found["nightaudit: CPU of each further offer"], PUBLISH_US, AUDIT_US, REPORT_US
     what = f"sweep {us[0]:.1f} us, publish {us[1]:.1f} us, audit {us[2]:.1f} us; report {us[3]:.1f} us elapsed"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.costs import CORES, EFFICIENCY, NIGHT_SECONDS, SCOPES, Scope, cost, measured, table
+from benchmarks.costs import CORES, EFFICIENCY, NIGHT_SECONDS, SCOPES, STATE_BYTES, Scope, cost, measured, table
 
 
 def test_a_night_of_known_size_costs_what_is_computed_by_hand():
@@ -18,7 +18,8 @@ def test_a_night_of_known_size_costs_what_is_computed_by_hand():
     assert one.wire_bytes == 8_200_000
     assert (one.table_bytes, one.history_bytes) == (3_600_000, 360_000)
     assert one.workers == 1
-    assert one.moved_bytes == 2 * (8_200_000 + 3_600_000)
+    assert one.state_bytes == 180_000 * STATE_BYTES
+    assert one.moved_bytes == 2 * (8_200_000 + 3_600_000 + one.state_bytes)
     assert one.report_hours == pytest.approx(180_000 * 208 / 35.6e6 / 3600)
     assert one.searches_per_second == pytest.approx(200 / 28_800)
 

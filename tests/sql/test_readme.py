@@ -25,7 +25,9 @@ def test_the_page_shows_the_relations_as_they_are():
 
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_the_first_line_says_what_a_row_is(schema):
-    assert [made.full_name for made in relations(schema) if not re.match(r"(One|The one) row\b.*[.?]$", made.grain)] == []
+    assert [
+        made.full_name for made in relations(schema) if not re.match(r"(One|The one) row\b.*[.?]$", made.grain)
+    ] == []
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
