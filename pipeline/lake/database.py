@@ -202,7 +202,7 @@ def damaged(file: Path, why: str) -> CorruptObject:
             return CorruptObject(
                 "The lake was moved, and its published file still points to the old folder.",
                 kept="Nothing is damaged or lost.",
-                hint="Point it to this folder: nightaudit publish",
+                hint="Point it to this folder: nightaudit publish\nA pulled copy: nightaudit pull ADDRESS FOLDER",
             )
     return CorruptObject(
         f"{file} cannot be read: {why.splitlines()[0]}",

@@ -265,7 +265,7 @@ def test_a_copy_of_a_lake_is_refused_until_its_published_file_reads_the_copy(lak
     copy = Lake(str(shutil.copytree(lake.root, tmp_path / "copy")))
     with pytest.raises(CorruptObject, match="was moved") as refused:
         export(copy.published_file, tmp_path / "all.duckdb", Selection())
-    assert refused.value.hint == "Point it to this folder: nightaudit publish"
+    assert refused.value.hint.startswith("Point it to this folder: nightaudit publish\n")
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(copy.root))
     reported = CliRunner().invoke(app, ["report", "digest"])
     assert isinstance(reported.exception, CorruptObject)

@@ -27,7 +27,7 @@ def test_a_moved_lake_can_be_read_once_it_is_published_again(lake):
     moved = Lake(str(lake.root.rename(lake.root.with_name("elsewhere"))))
     with pytest.raises(CorruptObject, match="was moved") as refused:
         query_published(moved.published_file, OFFERS)
-    assert refused.value.hint == "Point it to this folder: nightaudit publish"
+    assert refused.value.hint.startswith("Point it to this folder: nightaudit publish\n")
     assert not publish(moved, sweep_id(0), started_at(0)).is_new
     assert {query: query_published(moved.published_file, query).fetchall() for query in wanted} == wanted
 
