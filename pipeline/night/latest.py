@@ -122,10 +122,11 @@ def done_steps(lake: Lake, sweep_id: str) -> frozenset[str] | None:
 
 
 def note_done(lake: Lake, sweep_id: str, step: str) -> None:
-    """Record a finished step. The caller holds the lake's writer lock."""
+    """Record a finished step, and commit it to a lake on S3. The caller holds the lake's writer lock."""
     before = done_steps(lake, sweep_id) or frozenset()
     if step not in before:
         lake.put(_path(sweep_id), msgspec.json.encode(sorted(before | {step})))
+    lake.commit()
 
 
 def _path(sweep_id: str) -> str:

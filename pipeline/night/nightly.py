@@ -76,7 +76,6 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
                     refuse_useless(night.lake, sweep_rows(night.lake)[night.sweep.sweep_id], blocked.kept)
                     raise
                 note_done(night.lake, night.sweep.sweep_id, step.__name__)
-                night.lake.commit()
     assert night.summary is not None  # noqa: S101 - two of the steps make them
     assert night.published is not None  # noqa: S101 - so does the one before
     counts = night.published.sweep
@@ -145,7 +144,6 @@ def finish_left_over(night: Night) -> Night:
         for step in todo:
             left = step(left)
             note_done(left.lake, latest.sweep_id, step.__name__)
-            left.lake.commit()
     except SweepStopped:
         raise
     except NightauditError as error:

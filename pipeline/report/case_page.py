@@ -153,7 +153,7 @@ def _ended(case: Row) -> str:
 
 def _notes(case: Row) -> list[str]:
     sums = ", ".join(money(each["amount"], each["currency"]) for each in case["amounts"])
-    notes = [f"Sum of the differences of its offers, by currency: {sums}."] if sums else []
+    notes = [f"One price difference a stay, added up, by currency: {sums}."] if sums else []
     if case["opened_at"] > case["first_seen_at"]:
         notes.append(f"First seen on {case['first_seen_at']:%-d %b %Y}; it had ended in between.")
     if case["exposure_eur"] is not None and any(each["currency"] != "EUR" for each in case["amounts"]):
