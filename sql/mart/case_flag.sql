@@ -18,8 +18,8 @@
 -- properties_showing: Number of properties of the market with open findings of the rule; NULL: none.
 -- properties_on_sale: Number of properties of the market on sale; NULL: unknown.
 -- market_pct: If the property deviates from most of its market: the median there, in percent; NULL: it does not.
--- begins_case: TRUE: no finding of the case was open when this one was found.
--- is_known: TRUE: a price of the case was only off sale before this finding, and is as far off as it was.
+-- begins_case: TRUE: no finding of the case was open before the night that found this one.
+-- is_known: TRUE: a price that this night found was only off sale before, and is as far off as it was.
 WITH flagged AS (
     SELECT
         -- Without sentence and evidence: several hundred thousand of them do not fit into memory.
@@ -192,10 +192,7 @@ scoped AS (
     WHERE placed.was_of_supplier
 ),
 
--- Flags of a case succeed each other: as stays begin, some end and others are raised. A case opened after the last
--- night without any. If only a price was off sale for silent_nights, and is back as far off in the same direction, the
--- case stays acknowledged.
-run AS (
+named AS (
     SELECT
         scoped.*,
         mart.case_id(
@@ -204,100 +201,141 @@ run AS (
             scoped.case_market,
             scoped.base_currency,
             scoped.pair_currency
-        ) AS case_id,
-        max(coalesce(scoped.resolved_at, TIMESTAMPTZ 'infinity')) OVER (
-            PARTITION BY case_id
-            ORDER BY scoped.first_flagged_at, scoped.flag_id
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS earlier_until,
-        lag(
-            {
-                'ended_by': scoped.ended_by,
-                'ended_at': scoped.resolved_at,
-                'until': scoped.resolved_at + to_hours(24 * analysis.silent_nights + 12),
-                'largest_pct': abs(scoped.size_pct) + analysis.disparity_pct + analysis.tolerance_pct
-            }
-        )
-            OVER (
-                PARTITION BY case_id, scoped.flag_id, sign(scoped.size_pct)
-                ORDER BY scoped.first_flagged_at
-            )
-            AS former,
-        coalesce(
-            former['ended_by'] IN ('gone', 'not_compared') -- noqa: RF02
-            AND former['until'] >= scoped.first_flagged_at -- noqa: RF02
-            AND former['largest_pct'] >= abs(scoped.size_pct), -- noqa: RF02
-            FALSE
-        ) AS is_back
+        ) AS case_id
     FROM scoped
-    CROSS JOIN ref.analysis AS analysis
 ),
 
--- Prices that came back as they should be, and deviated again later.
-deviated_again AS (
-    SELECT DISTINCT
-        run.flag_id,
-        run.first_flagged_at
-    FROM run
-    INNER JOIN mart.offer_history AS history
-        ON
-            history.source = run.source
-            AND history.property_id = run.property_id
-            AND history.offer_key = run.offer
-            AND history.valid_from > run.former['ended_at'] -- noqa: RF02
-            AND history.valid_from <= run.first_flagged_at
-    WHERE
-        run.is_back
-        AND run.former['ended_by'] = 'gone' -- noqa: RF02
-        AND history.change = 'value'
-),
-
-told AS (
+-- What was off sale for silent_nights at most, and is back as far off in the same direction.
+back AS (
     SELECT
-        run.*,
-        bool_or(run.is_back AND again.flag_id IS NULL) OVER (PARTITION BY run.case_id, run.first_flagged_at)
-            AS is_known
-    FROM run
-    LEFT JOIN deviated_again AS again
+        again.flag_id,
+        again.first_flagged_at,
+        again.source,
+        again.property_id,
+        again.offer,
+        again.former['ended_by'] AS ended_by, -- noqa: RF02
+        again.former['ended_at'] AS ended_at -- noqa: RF02
+    FROM (
+        SELECT
+            flagged.*,
+            lag(
+                {
+                    'ended_by': flagged.ended_by,
+                    'ended_at': flagged.resolved_at,
+                    'size_pct': abs(flagged.size_pct)
+                }
+            )
+                OVER (PARTITION BY flagged.flag_id, sign(flagged.size_pct) ORDER BY flagged.first_flagged_at)
+                AS former
+        FROM flagged
+        SEMI JOIN (
+            SELECT one.flag_id
+            FROM flagged AS one
+            GROUP BY one.flag_id
+            HAVING count(*) > 1
+        ) AS repeated ON repeated.flag_id = flagged.flag_id
+    ) AS again
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        again.former['ended_by'] IN ('gone', 'not_compared') -- noqa: RF02
+        AND again.former['ended_at'] -- noqa: RF02
+        >= again.first_flagged_at - to_hours(24 * analysis.silent_nights + 12)
+        AND again.former['size_pct'] -- noqa: RF02
+        >= abs(again.size_pct) - analysis.disparity_pct - analysis.tolerance_pct
+),
+
+-- Not so if the price came back as it should be, and deviated later.
+known AS (
+    SELECT
+        back.flag_id,
+        back.first_flagged_at
+    FROM back
+    ANTI JOIN mart.offer_history AS history
         ON
-            again.flag_id = run.flag_id
-            AND again.first_flagged_at = run.first_flagged_at
+            back.ended_by = 'gone'
+            AND history.source = back.source
+            AND history.property_id = back.property_id
+            AND history.offer_key = back.offer
+            AND history.change = 'value'
+            AND history.valid_from > back.ended_at
+            AND history.valid_from <= back.first_flagged_at
+),
+
+-- Flags of a case succeed each other: as stays begin, some end and others are raised. A case opened after the last
+-- night without any.
+raised AS (
+    SELECT
+        named.case_id,
+        named.first_flagged_at,
+        bool_or(known.flag_id IS NOT NULL) AS is_known,
+        max(coalesce(named.resolved_at, TIMESTAMPTZ 'infinity')) AS until
+    FROM named
+    LEFT JOIN known
+        ON
+            known.flag_id = named.flag_id
+            AND known.first_flagged_at = named.first_flagged_at
+    GROUP BY named.case_id, named.first_flagged_at
+),
+
+begun AS (
+    SELECT
+        raised.*,
+        coalesce(
+            max(raised.until) OVER (
+                PARTITION BY raised.case_id
+                ORDER BY raised.first_flagged_at
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) < raised.first_flagged_at,
+            TRUE
+        ) AS begins_case
+    FROM raised
+),
+
+opened AS (
+    SELECT DISTINCT named.case_id
+    FROM named
+    WHERE named.is_open
 )
 
 SELECT
-    told.case_id,
-    told.flag_id,
-    told.rule,
-    told.first_flagged_at,
-    told.last_flagged_at,
-    told.resolved_at,
-    told.severity,
-    told.source,
-    told.property_id,
-    told.market,
-    told.product_type,
-    told.check_in,
-    told.nights,
-    told.party,
-    told.currency,
-    told.size_pct,
-    told.amount,
-    told.scope,
-    told.case_property_id,
-    told.case_market,
-    told.base_currency,
-    told.pair_currency,
-    told.wider_scope,
-    told.is_open,
-    told.is_open OR NOT bool_or(told.is_open) OVER (PARTITION BY told.case_id) AS is_counted,
-    told.offer,
-    told.weight,
-    told.scope_since,
-    told.scope_met_at,
-    told.scope_until,
-    told.properties_showing,
-    told.properties_on_sale,
-    told.market_pct,
-    coalesce(told.earlier_until < told.first_flagged_at, TRUE) AS begins_case,
-    told.is_known
-FROM told
+    named.case_id,
+    named.flag_id,
+    named.rule,
+    named.first_flagged_at,
+    named.last_flagged_at,
+    named.resolved_at,
+    named.severity,
+    named.source,
+    named.property_id,
+    named.market,
+    named.product_type,
+    named.check_in,
+    named.nights,
+    named.party,
+    named.currency,
+    named.size_pct,
+    named.amount,
+    named.scope,
+    named.case_property_id,
+    named.case_market,
+    named.base_currency,
+    named.pair_currency,
+    named.wider_scope,
+    named.is_open,
+    named.is_open OR opened.case_id IS NULL AS is_counted,
+    named.offer,
+    named.weight,
+    named.scope_since,
+    named.scope_met_at,
+    named.scope_until,
+    named.properties_showing,
+    named.properties_on_sale,
+    named.market_pct,
+    begun.begins_case,
+    begun.is_known
+FROM named
+INNER JOIN begun
+    ON
+        begun.case_id = named.case_id
+        AND begun.first_flagged_at = named.first_flagged_at
+LEFT JOIN opened ON opened.case_id = named.case_id
