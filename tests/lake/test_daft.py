@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from s3_server import KEY_ID, SECRET, s3_server
 
 from pipeline.domain.errors import CallsUsedUp
 from pipeline.lake import Lake
@@ -58,9 +60,29 @@ def lake(tmp_path_factory):
     return lake
 
 
-def test_daft_gives_the_coverage_of_each_night_from_the_delta_tables(lake):
-    tables = lake.root / lake.tables_folder
-    cells, sweeps = (daft.read_deltalake(str(tables / name)) for name in ("cell", "sweep"))
+@pytest.fixture(params=["folder", "bucket"])
+def read(lake, request, monkeypatch, tmp_path):
+    """Read a table of the lake in its folder, or of the same lake on S3 in the bucket."""
+    if request.param == "folder":
+        yield lambda name: daft.read_deltalake(str(lake.root / lake.tables_folder / name))
+        return
+    monkeypatch.setenv("NIGHTAUDIT_LAKE_COPY", str(tmp_path))
+    with s3_server() as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        on_s3 = Lake("s3://bucket/daft")
+        with on_s3.writing("a test"):
+            for place in (lake.root / lake.tables_folder).rglob("*"):
+                if place.is_file() and not place.name.startswith("."):
+                    on_s3.put_new(place.relative_to(lake.root).as_posix(), place.read_bytes())
+        shutil.rmtree(tmp_path)
+        keys = {"key_id": KEY_ID, "access_key": SECRET, "region_name": "us-east-1"}
+        config = daft.io.IOConfig(s3=daft.io.S3Config(endpoint_url=server.address, use_ssl=False, **keys))
+        yield lambda name: daft.read_deltalake(f"s3://bucket/daft/tables/{name}", io_config=config)
+
+
+def test_daft_gives_the_coverage_of_each_night_from_the_delta_tables(lake, read):
+    cells, sweeps = read("cell"), read("sweep")
     status = daft.col("status")
 
     def number_of(*statuses):

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 from ceph_server import ceph_server
 from dask_machines import Machines, while_one_works, with_disk_of_its_own
@@ -49,8 +50,9 @@ def store(server, monkeypatch):
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     store = Store(ADDRESS)
-    for folder in ("log", "objects", "snapshots"):
-        store.delete([f"{folder}/{name}" for name in store.list_after(folder)])
+    for folder in ("log", "objects", "snapshots", "tables"):
+        store.delete(list(store.keys(folder)))
+    store.delete(["in-place.json"])
     return store
 
 
@@ -74,6 +76,13 @@ def test_three_nights_by_two_machines_on_s3_are_those_of_a_folder(tmp_path, serv
     other.run("verify", "--deep")
     for machine in (one, other):
         assert_same(contents(machine.root / "published/nightaudit.duckdb"), expected)
+
+    tables = sorted(place.name for place in (other.root / "tables").iterdir())
+    assert {"cell", "offer", "sweep"} < set(tables)
+    for name in tables:
+        # polars reads every table in the bucket, too.
+        there, here = pl.read_delta(f"{ADDRESS}/tables/{name}"), pl.read_delta(str(other.root / "tables" / name))
+        assert sorted(map(repr, there.rows())) == sorted(map(repr, here.rows()))
 
     pulled = tmp_path / "pulled"
     assert ", kept 0, " in one.run("pull", ADDRESS, str(pulled))

@@ -8,5 +8,6 @@ catch_up      how the folder becomes what the store says
 claim         a section of writing: its claim, signs of life and commits
 hand_over     answers that workers of a cluster have landed, as objects
 parcels       the files of tasks on other machines, exchanged as objects
+in_place      the tables once more under their own paths, for other engines
 in_use        which files of a worker's folder running tasks read
 """

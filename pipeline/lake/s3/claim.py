@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pipeline.domain.errors import LakeBusy, NightauditError
 from pipeline.lake.s3.commit_log import Act, Claim
 from pipeline.lake.s3.copy import Copy, lost
+from pipeline.lake.s3.in_place import InPlace
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class Section:
     def __init__(self, copy: Copy, claim: Claim) -> None:
         self._copy = copy
         self._claim = claim
+        self._in_place = InPlace(copy.address)
         self._landed: set[str] = set()
         self._at_landed = threading.Lock()
         self._is_lost = False
@@ -64,11 +66,14 @@ class Section:
             raise lost(self._copy.address)
         self._copy.commit(act, self._claim)
         self._last_sign = time.monotonic()
+        if act is Act.COMMIT:
+            self._in_place.update(dict(self._copy.listing.files))
 
     def drop_unused(self, grace_hours: float) -> None:
         """Commit all changes, and remove unused objects that are older than that."""
         self.commit()
         needed = self._copy.handed.remove_unneeded(self._copy.listing.files, grace_hours)
+        self._in_place.compare()
         count = self._copy.log.remove_unused(self._copy.listing, grace_hours, needed)
         logger.info("Removed %d unused objects from %s.", count, self._copy.address)
 

@@ -4,6 +4,7 @@
 <prefix>/log/<version>.json           the lake's commits and claims: see `commit_log`
 <prefix>/snapshots/<version>.json     all files of the lake as of a version
 <prefix>/landed/raw/<sweep>/          answers that workers of a cluster have landed: see `hand_over`
+<prefix>/tables/<table>/              copies of the tables' files, for other engines: see `in_place`
 <prefix>/clock/                       objects of a moment, by which the store's own clock is read
 """
 
@@ -85,6 +86,14 @@ class Store:
         except AlreadyExistsError:
             return False
         return True
+
+    def put(self, key: str, data: bytes) -> None:
+        """Create or replace an object."""
+        self._patiently(lambda: obstore.put(self._store, key, data, use_multipart=False))
+
+    def copy(self, name: str, key: str) -> None:
+        """Let the store copy the object of a file to a key. Raises FileNotFoundError."""
+        self._patiently(lambda: obstore.copy(self._store, _key(name), key))
 
     def keep(self, place: Path, cut: int | None = None) -> tuple[str, int]:
         """Create the object of a file, or of its first `cut` bytes; return its name and size."""
