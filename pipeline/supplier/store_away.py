@@ -83,11 +83,12 @@ def told_as_ours() -> Iterator[None]:
             raise RateStoreAway(
                 f"The Redis server of NIGHTAUDIT_RATE_STORE could not be reached ({name}).",
                 kept=kept,
-                hint="Check NIGHTAUDIT_RATE_STORE; without it, each process limits its own rate.",
+                hint="Check that it runs, and the address in NIGHTAUDIT_RATE_STORE: rediss:// needs a server with TLS. "
+                "Without NIGHTAUDIT_RATE_STORE, each process limits its own rate.",
             ) from None
         raise RateStoreRefused(
             f"The Redis server of NIGHTAUDIT_RATE_STORE refuses to keep the rate ({name}).",
             kept=kept,
-            hint="Check the user and password in NIGHTAUDIT_RATE_STORE, and what Redis lets this user do. "
+            hint="Check user, password and number of the database in NIGHTAUDIT_RATE_STORE, and what this user may do. "
             "A Redis Cluster cannot be used.",
         ) from None
