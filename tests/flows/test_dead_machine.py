@@ -13,7 +13,12 @@ import pytest
 from night_machine import NIGHTAUDIT, assert_same, contents
 from prefect_runs import ROOT, await_ends, begin_run, call, environment
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.usefixtures("pool")]
+
+
+@pytest.fixture(scope="module")
+def pool(server):
+    call(server, "work_pools/", {"name": "nightaudit", "type": "process"})
 
 
 def test_a_night_whose_machine_died_is_begun_again_by_another_worker(tmp_path, write_spec, server):
@@ -21,7 +26,6 @@ def test_a_night_whose_machine_died_is_begun_again_by_another_worker(tmp_path, w
     clock = {"NIGHTAUDIT_SANDBOX_CLOCK": "2026-10-01T02:00:00Z"}
     spec = write_spec(days=60)
     given = environment(tmp_path, spec, PREFECT_API_URL=server, NIGHTAUDIT_REQUESTS_PER_SECOND="8", **clock)
-    call(server, "work_pools/", {"name": "nightaudit", "type": "process"})
     run_prefect(given, "--no-prompt", "deploy", "--prefect-file", "flows/prefect.yaml", "--name", "nightly")
     run = begin_run(server)
     first = worker(given, tmp_path)
@@ -56,7 +60,6 @@ def test_a_night_whose_machine_died_before_it_began_is_begun_by_another_worker(t
     """It has sent no heartbeat."""
     clock = {"NIGHTAUDIT_SANDBOX_CLOCK": "2026-10-01T02:00:00Z"}
     given = environment(tmp_path, write_spec(), PREFECT_API_URL=server, **clock)
-    call(server, "work_pools/", {"name": "nightaudit", "type": "process"})
     run_prefect(given, "--no-prompt", "deploy", "--prefect-file", "flows/prefect.yaml", "--name", "nightly")
     run, first = begin_run(server), worker(given, tmp_path)
     try:
