@@ -1,0 +1,104 @@
+"""What a sweep that the workers of a cluster send loses by a fault. They share the supplier's rate through Redis."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+from benchmarks.measuring import Result, Row, Size
+
+# Servers that tests use as well lie beside them.
+sys.path.append(str(Path(__file__).parents[2]))
+
+PART = "spread"
+_RATE, _WORKERS, _PROPERTIES = 20, 3, 40
+_SECONDS_AWAY = 20.0
+# The fault comes when this share of the sweep has landed.
+_SHARE_BEFORE = 1 / 3
+
+
+def measure(size: Size, folder: Path) -> Result:
+    """The same sweep again and again, each time into a new lake, so that only the fault differs."""
+    result = Result()
+    try:
+        from dask_machines import Machines
+    except ImportError:
+        result.skipped.append("sweeps by workers of a cluster (there is no distributed: it is of the extra `cluster`)")
+        return result
+    if shutil.which("redis-server") is None:
+        result.skipped.append("sweeps by workers of a cluster (there is no redis-server)")
+        return result
+    from night_machine import SPEC, Machine
+    from redis_server import redis_server
+
+    from pipeline.domain.shards import SEARCHES_PER_SHARD
+    from pipeline.sandbox.server.launch import SandboxProcess
+
+    days = size.of(300, 6)
+    searches = 2 * days
+    with SandboxProcess(seed=3, properties=_PROPERTIES) as supplier, redis_server(folder) as redis:
+        given = {
+            "NIGHTAUDIT_BASE_URL": supplier.base_url,
+            "NIGHTAUDIT_CLIENT_ID": supplier.client_id,
+            "NIGHTAUDIT_CLIENT_SECRET": supplier.client_secret,
+            "NIGHTAUDIT_REQUESTS_PER_SECOND": str(_RATE),
+            "NIGHTAUDIT_RATE_STORE": redis.address,
+        }
+        machines, runs = Machines(folder), count()
+        ids = supplier.control("properties")["property_ids"]
+        spec = SPEC.format(properties=f"ids = {ids}", days=days).replace(', "single"', "")
+
+        def swept(fault: Callable[[], None] | None = None) -> float:
+            place = folder / f"run-{next(runs)}"
+            one = Machine(place, None, NIGHTAUDIT_LAKE="lake", NIGHTAUDIT_CLUSTER=machines.address, **given)
+            (place / "sweep.toml").write_text(spec)
+            began = time.perf_counter()
+            process = one.start("sweep")
+            landed = searches / SEARCHES_PER_SHARD * _SHARE_BEFORE
+            while fault and process.poll() is None:
+                if len(list(place.glob("lake/raw/*/*.parquet"))) >= landed:
+                    fault()
+                    break
+                time.sleep(0.05)
+            said = process.communicate()[0]
+            spent = time.perf_counter() - began
+            if process.returncode:
+                raise RuntimeError(said[-2000:])
+            return spent
+
+        try:
+            for _ in range(_WORKERS):
+                machines.start_worker(**given)
+            machines.wait_for_workers()
+            # The first task of a worker imports what it needs.
+            swept()
+            undisturbed = [swept() for _ in range(size.of(2, 1))]
+            middle = statistics.median(undisturbed)
+            what = f"{searches} searches by {_WORKERS} workers: share of the allowed rate ({_RATE}/s), start included"
+            result.rows.append(Row(PART, what, searches / _RATE / middle, "x", note=f"{middle:.1f} s"))
+            worker = next(iter(machines.workers.values()))
+            faults: tuple[tuple[str, Callable[[], None]], ...] = (
+                (f"one worker cut off for {_SECONDS_AWAY:g} s", lambda: _cut_off(worker)),
+                (f"Redis away for {_SECONDS_AWAY:g} s, and empty afterwards", lambda: redis.restart(_SECONDS_AWAY)),
+                ("one worker killed", worker.kill),
+            )
+            for what, fault in faults:
+                spent = swept(fault)
+                note = f"{spent:.1f} s; undisturbed {', '.join(f'{each:.1f}' for each in undisturbed)} s"
+                result.rows.append(Row(PART, f"time lost by a sweep, {what}", spent - middle, "s", note=note))
+        finally:
+            machines.end()
+    return result
+
+
+def _cut_off(worker: subprocess.Popen[bytes]) -> None:
+    worker.send_signal(signal.SIGSTOP)
+    threading.Timer(_SECONDS_AWAY, worker.send_signal, [signal.SIGCONT]).start()
