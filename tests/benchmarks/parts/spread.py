@@ -12,15 +12,20 @@ import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.measuring import Result, Row, Size
+
+from pipeline.domain.shards import SEARCHES_PER_SHARD
+
+if TYPE_CHECKING:
+    from night_machine import Machine
 
 # Servers that tests use as well lie beside them.
 sys.path.append(str(Path(__file__).parents[2]))
 
 PART = "spread"
 _RATE, _WORKERS, _PROPERTIES = 20, 3, 40
-_SECONDS_AWAY = 20.0
 # The fault comes when this share of the sweep has landed.
 _SHARE_BEFORE = 1 / 3
 
@@ -39,13 +44,13 @@ def measure(size: Size, folder: Path) -> Result:
     from night_machine import SPEC, Machine
     from redis_server import redis_server
 
-    from pipeline.domain.shards import SEARCHES_PER_SHARD
     from pipeline.sandbox.server.launch import SandboxProcess
 
-    days = size.of(300, 6)
+    days, away = size.of(300, 6), float(size.of(20, 1))
     searches = 2 * days
     with SandboxProcess(seed=3, properties=_PROPERTIES) as supplier, redis_server(folder) as redis:
         given = {
+            "NIGHTAUDIT_LAKE": "lake",
             "NIGHTAUDIT_BASE_URL": supplier.base_url,
             "NIGHTAUDIT_CLIENT_ID": supplier.client_id,
             "NIGHTAUDIT_CLIENT_SECRET": supplier.client_secret,
@@ -57,22 +62,9 @@ def measure(size: Size, folder: Path) -> Result:
         spec = SPEC.format(properties=f"ids = {ids}", days=days).replace(', "single"', "")
 
         def swept(fault: Callable[[], None] | None = None) -> float:
-            place = folder / f"run-{next(runs)}"
-            one = Machine(place, None, NIGHTAUDIT_LAKE="lake", NIGHTAUDIT_CLUSTER=machines.address, **given)
-            (place / "sweep.toml").write_text(spec)
-            began = time.perf_counter()
-            process = one.start("sweep")
-            landed = searches / SEARCHES_PER_SHARD * _SHARE_BEFORE
-            while fault and process.poll() is None:
-                if len(list(place.glob("lake/raw/*/*.parquet"))) >= landed:
-                    fault()
-                    break
-                time.sleep(0.05)
-            said = process.communicate()[0]
-            spent = time.perf_counter() - began
-            if process.returncode:
-                raise RuntimeError(said[-2000:])
-            return spent
+            one = Machine(folder / f"run-{next(runs)}", None, NIGHTAUDIT_CLUSTER=machines.address, **given)
+            (one.folder / "sweep.toml").write_text(spec)
+            return _seconds_of(one, searches, fault)
 
         try:
             for _ in range(_WORKERS):
@@ -86,8 +78,8 @@ def measure(size: Size, folder: Path) -> Result:
             result.rows.append(Row(PART, what, searches / _RATE / middle, "x", note=f"{middle:.1f} s"))
             worker = next(iter(machines.workers.values()))
             faults: tuple[tuple[str, Callable[[], None]], ...] = (
-                (f"one worker cut off for {_SECONDS_AWAY:g} s", lambda: _cut_off(worker)),
-                (f"Redis away for {_SECONDS_AWAY:g} s, and empty afterwards", lambda: redis.restart(_SECONDS_AWAY)),
+                (f"one worker cut off for {away:g} s", lambda: _cut_off(worker, away)),
+                (f"Redis away for {away:g} s, and empty afterwards", lambda: redis.restart(away)),
                 ("one worker killed", worker.kill),
             )
             for what, fault in faults:
@@ -99,6 +91,21 @@ def measure(size: Size, folder: Path) -> Result:
     return result
 
 
-def _cut_off(worker: subprocess.Popen[bytes]) -> None:
+def _seconds_of(one: Machine, searches: int, fault: Callable[[], None] | None) -> float:
+    """Sweep on a machine, with a fault in the middle; return the elapsed time."""
+    began = time.perf_counter()
+    process = one.start("sweep")
+    while fault and process.poll() is None:
+        if len(list(one.folder.glob("lake/raw/*/*.parquet"))) * SEARCHES_PER_SHARD >= searches * _SHARE_BEFORE:
+            fault()
+            break
+        time.sleep(0.05)
+    said = process.communicate()[0]
+    if process.returncode:
+        raise RuntimeError(said[-2000:])
+    return time.perf_counter() - began
+
+
+def _cut_off(worker: subprocess.Popen[bytes], seconds: float) -> None:
     worker.send_signal(signal.SIGSTOP)
-    threading.Timer(_SECONDS_AWAY, worker.send_signal, [signal.SIGCONT]).start()
+    threading.Timer(seconds, worker.send_signal, [signal.SIGCONT]).start()
