@@ -30,6 +30,7 @@ from pipeline.night.night import Night
 from pipeline.night.nightly import Step, run_night
 from pipeline.night.outlook import as_markdown as as_plan
 from pipeline.night.outlook import look_ahead
+from pipeline.night.read_spec import spec_name
 from pipeline.night.summary import NightSummary
 from pipeline.night.summary import as_markdown as as_summary
 from pipeline.report import as_markdown as as_links
@@ -50,7 +51,7 @@ WAITS = (300.0, 900.0, 3300.0)
 def name_run() -> str:
     """Return the name of a run: its spec and its night."""
     settings = _settings(flow_run.parameters)
-    return f"{_spec_name(settings)} {settings.clock():%Y-%m-%d}"
+    return f"{spec_name(settings)} {settings.clock():%Y-%m-%d}"
 
 
 @flow(name="nightly", flow_run_name=name_run, persist_result=False, log_prints=False)
@@ -84,7 +85,7 @@ def nightly(
 
 @task(name="night", cache_policy=NO_CACHE, persist_result=False, retry_condition_fn=waiting_helps)
 def _night(settings: Settings) -> NightSummary:
-    with one_sweep_of(_spec_name(settings)), progress_artifact() as watch:
+    with one_sweep_of(spec_name(settings)), progress_artifact() as watch:
         return run_night(Night(settings, Lake(settings.lake), watch=watch, block=block_of_server()), as_task)
 
 
@@ -107,10 +108,6 @@ def as_task(step: Step) -> Step:
 def _settings(given: dict[str, Any]) -> Settings:
     named = {"spec": given.get("spec"), "markets": given.get("markets"), "property_limit": given.get("limit")}
     return read_settings(**{name: value for name, value in named.items() if value})
-
-
-def _spec_name(settings: Settings) -> str:
-    return settings.spec.stem if settings.spec else "sample"
 
 
 # By the name of the task: the key of its artifact, and its text.

@@ -21,6 +21,7 @@ from pipeline.domain.addresses import is_in_the_clear, lake_address, receiving_a
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import SettingsError
+from pipeline.domain.names import meant_by
 from pipeline.domain.servers import Cluster, cluster_address, mailbox_of, store_address
 from pipeline.domain.texts import one_line, validation_text
 from pipeline.process.env_file import ENV_FILE, names_in_env_file
@@ -459,15 +460,13 @@ def _explain(location: tuple[int | str, ...], message: str) -> str:
     return f"  {name}{validation_text(message)}"
 
 
-def _meant(name: str) -> str | None:
-    """Return the setting that a name was probably meant to be; None if it is a setting or resembles none.
+def _meant(name: str) -> str:
+    """Return the settings that a name was probably meant to be; empty if it is a setting or resembles none.
 
     Other variables may have our prefix: a rule file names the variables that hold the addresses of its receivers.
     """
     known = [f"{PREFIX}{field.upper()}" for field in Settings.model_fields]
-    if name.upper() in known:
-        return None
-    return next(iter(get_close_matches(name.upper(), known, n=1, cutoff=0.85)), None)
+    return "" if name.upper() in known else meant_by(name, known, 0.85)
 
 
 @cache

@@ -300,6 +300,20 @@ def test_a_misspelt_name_is_warned_of_with_the_setting_it_is_like(no_settings_ar
 
 
 @pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("NIGHTAUDIT_URL", "NIGHTAUDIT_BASE_URL or NIGHTAUDIT_AUTH_URL or NIGHTAUDIT_PAGES_URL"),
+        ("NIGHTAUDIT_SECRET", "NIGHTAUDIT_CLIENT_SECRET"),
+        ("NIGHTAUDIT_TIMEOUT", "NIGHTAUDIT_CONNECT_TIMEOUT_SECONDS or NIGHTAUDIT_READ_TIMEOUT_SECONDS"),
+    ],
+)
+def test_a_name_that_lacks_a_word_is_warned_of_with_the_settings_that_have_it(no_settings_around, caplog, given, meant):
+    no_settings_around.setenv(given, "3")
+    read_settings()
+    assert f"{given} is not a setting and has no effect; did you mean {meant}?" in caplog.text
+
+
+@pytest.mark.parametrize(
     ("held", "named"),
     [
         (b"NIGHTAUDIT_WORKERS=3\nNIGHTAUDIT_LAKE=\xff\n", "line 2: not UTF-8"),

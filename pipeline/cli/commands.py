@@ -97,7 +97,8 @@ Output = Annotated[
 ]
 Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Output format.")]
 RowsForm = Annotated[
-    Literal["table", "csv", "json", "parquet", "xlsx"], typer.Option("--format", help="Output format.")
+    Literal["table", "csv", "json", "parquet", "xlsx"],
+    typer.Option("--format", help="Output format; json has one object per line."),
 ]
 
 

@@ -19,6 +19,9 @@ from pipeline.demo.inputs import MARKETS, MARKUP_PCT, choose, demo_spec_text, in
 from pipeline.domain.errors import InputError, SettingsError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
+from pipeline.lake.checksums import FOLDER as CHECKSUMS
+from pipeline.lake.files import PASSING
+from pipeline.lake.mark import MARK
 from pipeline.night import steps
 from pipeline.night.gate import accept, audit_at
 from pipeline.night.night import Night
@@ -64,6 +67,9 @@ class Demo:
 
 
 Watch = Callable[[DemoProgress], None]
+
+# What a lake has before its first night, for example after a night that was refused.
+_OF_ANY_LAKE = PASSING | {MARK, CHECKSUMS}
 
 
 def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda _: None) -> Demo:
@@ -184,7 +190,7 @@ def refuse_demo(settings: Settings, lake: Lake, last: date) -> None:
             "The demo needs the bundled sandbox, but NIGHTAUDIT_BASE_URL names a supplier.",
             hint="Unset it, or run a night with that supplier: nightaudit nightly",
         )
-    if lake.root.exists() and any(lake.root.iterdir()):
+    if lake.root.exists() and not _OF_ANY_LAKE.issuperset(place.name for place in lake.root.iterdir()):
         is_left_over = demo_spec(settings) is not None and not reports_page(lake).exists()
         holds = "holds a demo that was stopped before its end" if is_left_over else "is not empty"
         start_again = "Remove that folder, then: nightaudit demo\n" if is_left_over else ""

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from itertools import chain, islice
 
 import polars as pl
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.domain.errors import InputError, first_line
+from pipeline.domain.names import meant_by
 from pipeline.inputs.kinds import InputColumn
 from pipeline.inputs.problems import MOST_SHOWN, Findings
 
@@ -173,8 +173,8 @@ def _check_header(found: Iterable[str], columns: Sequence[InputColumn], findings
     known = [column.name for column in columns]
     for name in found:
         if name not in {ROW, *known}:
-            meant = get_close_matches(name, known, n=1)
-            like = f"; did you mean {meant[0]}?" if meant else "."
+            meant = meant_by(name, known)
+            like = f"; did you mean {meant}?" if meant else "."
             findings.add(1, name, f"it is unknown{like} Known columns: {', '.join(known)}")
     for column in columns:
         if column.is_required and column.name not in found:

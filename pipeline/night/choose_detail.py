@@ -43,20 +43,16 @@ class Choice:
 def choose_detail(
     spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date, published_file: Path, spec_folder: Path
 ) -> Choice | None:
-    """Return the properties that the spec's rules choose; None: it has no rules.
+    """Return the properties that the spec's rules choose; None: it has no rules. Others on its watch list are ignored.
 
-    Relative files of the spec start at `spec_folder`. Raises SpecError if such a file cannot be read, the budget is too
-    small for one property, or the watch list names a property that is not in the spec.
+    Relative files of the spec start at `spec_folder`. Raises SpecError if such a file cannot be read, or the budget is
+    too small for one property.
     """
     detail = spec.detail
     if detail is None:
         return None
-    watched = list(resolve_watched(detail, spec_folder))
-    if strangers := sorted(set(watched) - set(property_ids)):
-        raise SpecError(
-            f"The watch list of the sweep spec (detail) names {strangers[0]}, which is not one of its properties.",
-            hint="Add it to [properties], or remove it from the list.",
-        )
+    swept = set(property_ids)
+    watched = [property_id for property_id in resolve_watched(detail, spec_folder) if property_id in swept]
     one = SweepPlan.of(spec, property_ids[:1], snapshot_date, property_ids[:1])
     each = one.counts().searches_by_operation.get(Operation.SINGLE, 0)
     if detail.budget < each:

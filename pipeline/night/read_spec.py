@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from pipeline.domain.errors import InputError, SettingsError
+from pipeline.domain.errors import InputError, SettingsError, SpecError
 from pipeline.lake import Lake
 from pipeline.lake.user_query import Bounds, user_query
 from pipeline.plan.plan import passed_check_ins
 from pipeline.settings import Settings
-from pipeline.spec import SAMPLE_SPEC, SweepSpec, read_spec, resolve_properties
+from pipeline.spec import SAMPLE_SPEC, SweepSpec, read_spec, resolve_properties, resolve_watched
 
 _SPEC = "demo/sweep.toml"
 _STORY = "demo/story.json"
@@ -91,7 +91,26 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
         resolve_query=_query_resolver(settings),
         resolve_sandbox=_sandbox_resolver(settings) if settings.is_simulated else None,
     )
+    _refuse_strangers_on_watch_list(spec, Path(path).parent, ids)
     return spec, ids[: settings.property_limit]
+
+
+def spec_name(settings: Settings) -> str:
+    """Return what a night's spec is called: its file's name, `demo`, or `sample`."""
+    if settings.spec is not None:
+        return settings.spec.stem
+    return "sample" if demo_spec(settings) is None else "demo"
+
+
+def _refuse_strangers_on_watch_list(spec: SweepSpec, folder: Path, ids: Iterable[int]) -> None:
+    """Raise SpecError if it names a property that the spec does not have, whatever the night is limited to."""
+    if spec.detail is None:
+        return
+    if strangers := sorted(set(resolve_watched(spec.detail, folder)).difference(ids)):
+        raise SpecError(
+            f"The watch list of the sweep spec (detail) names {strangers[0]}, which is not one of its properties.",
+            hint="Add it to [properties], or remove it from the list.",
+        )
 
 
 def _only_markets(spec: SweepSpec, markets: tuple[str, ...] | None) -> SweepSpec:

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from pipeline.cli import demo
-from pipeline.demo import make_demo
+from pipeline.demo import make_demo, refuse_demo
 from pipeline.demo.inputs import MARKUP_PCT
 from pipeline.domain.errors import InputError, SettingsError, SweepStopped
 from pipeline.lake import Lake
@@ -96,6 +96,13 @@ def test_a_supplier_and_a_night_that_has_not_ended_are_refused_before_a_lake_is_
     with pytest.raises(error):
         make_demo(settings, 2, last)
     assert not (tmp_path / "lake").exists()
+
+
+def test_a_lake_that_a_refused_night_has_left_without_a_night_is_empty(tmp_path):
+    settings = Settings(_env_file=None, lake=str(tmp_path / "lake"))
+    with Lake(settings.lake).writing("a night that is refused"):
+        pass
+    refuse_demo(settings, Lake(settings.lake), LAST)
 
 
 def test_the_command_refuses_before_it_says_what_it_makes(tmp_path, nightaudit):

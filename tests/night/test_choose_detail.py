@@ -121,11 +121,9 @@ def test_before_the_first_night_only_the_watch_list_is_asked(tmp_path):
     assert found.is_first_night
 
 
-def test_a_budget_below_one_property_and_an_unknown_property_on_the_watch_list_are_refused(tmp_path):
+def test_a_budget_below_one_property_is_refused(tmp_path):
     with pytest.raises(SpecError, match="single property takes 2"):
         choose_detail(spec('["changed"]', 1), IDS, TODAY, tmp_path / "none.duckdb", HERE)
-    with pytest.raises(SpecError, match="names 9"):
-        choose_detail(spec('["watch"]', more="watch = [9]"), IDS, TODAY, tmp_path / "none.duckdb", HERE)
 
 
 @pytest.mark.slow
