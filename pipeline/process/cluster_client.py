@@ -6,8 +6,10 @@ Its library waits forever for a scheduler or worker that takes connections and i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +25,12 @@ _CONNECTED_AFTER_SECONDS = 4 * _CONNECT_SECONDS
 # A worker that is well looks in less than a second, even if it first reads our code.
 _ANSWER_SECONDS = 30.0
 _MOST_NAMED = 5
+# While tasks run, the scheduler is asked for a sign of life this often, and given up after so long without one.
+_ASKED_EVERY_SECONDS = 15.0
+_SILENT_SECONDS = 180.0
+
+# What a call of a client raises that is being closed; its library forgets to return a result then.
+_ENDS = (OSError, RuntimeError, UnboundLocalError)
 
 T = TypeVar("T")
 
@@ -71,8 +79,42 @@ def connected(cluster: Cluster) -> Client:
 
 def leave(client: Client) -> None:
     """Close a client, without waiting for a scheduler that is silent."""
-    with suppress(TimeoutError):
+    with suppress(TimeoutError, UnboundLocalError):
         client.close(timeout=_CONNECT_SECONDS)
+
+
+@contextmanager
+def given_up_if_silent(client: Client) -> Iterator[None]:
+    """Leave a cluster whose scheduler falls silent, within; its tasks then count as lost.
+
+    A frozen scheduler keeps its connections, so nothing else would notice.
+    """
+    ended = threading.Event()
+
+    async def sign() -> None:
+        await asyncio.wait_for(client.nthreads(), _ASKED_EVERY_SECONDS)
+
+    def keep_asking() -> None:
+        heard = time.monotonic()
+        while not ended.wait(_ASKED_EVERY_SECONDS):
+            try:
+                client.sync(sign)
+            except TimeoutError:
+                if time.monotonic() - heard >= _SILENT_SECONDS:
+                    leave(client)
+                    return
+            except _ENDS:
+                # It is closed, or reconnects.
+                continue
+            else:
+                heard = time.monotonic()
+
+    asking = threading.Thread(target=keep_asking, name="signs of life of the scheduler", daemon=True)
+    asking.start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 def threads_of(client: Client, address: str) -> dict[str, int]:

@@ -13,7 +13,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any, ParamSpec, TypeVar
 from pipeline.domain.errors import ClusterAway, NightauditError, SettingsError
 from pipeline.domain.servers import Cluster
 from pipeline.process.carrier import Brought, Carrier, Parcel, Probe
-from pipeline.process.cluster_client import ask_each, connected, leave, threads_of
+from pipeline.process.cluster_client import ask_each, connected, given_up_if_silent, leave, threads_of
 from pipeline.process.made_of import look, made_of
 
 # A probe asks other servers, for whose silence it has bounds of its own (at most 30 seconds), and says which it is.
@@ -78,6 +78,7 @@ class ClusterPool(Executor):
         self._probes = [each for each in probes if each is not None]
         # Puts files in place: the client's own thread must stay free for the scheduler.
         self._landing = ThreadPoolExecutor(4)
+        self._watch = ExitStack()
         self._client = connected(cluster)
         self._folder = lake_root / ".spill" / f"cluster-{secrets.token_hex(8)}"
         self._wanted = _Wanted(str(self._folder), made_of(), is_to_be_seen=carrier is None)
@@ -88,6 +89,7 @@ class ClusterPool(Executor):
             self.shutdown()
             raise
         self._futures = self._client.get_executor(pure=False)
+        self._watch.enter_context(given_up_if_silent(self._client))
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Give a task to a worker. Its future raises ClusterAway if the cluster or all of its workers are lost."""
@@ -99,6 +101,7 @@ class ClusterPool(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as Executor declares it
         """Leave the cluster, without waiting for unfinished tasks."""
+        self._watch.close()
         leave(self._client)
         self._landing.shutdown(wait=wait)
         shutil.rmtree(self._folder, ignore_errors=True)

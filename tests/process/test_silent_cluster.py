@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import time
 
 import pytest
 from dask_machines import Machines, client_of
@@ -69,6 +70,26 @@ def test_a_scheduler_that_freezes_once_it_is_connected_is_named(lake_root, machi
     with pytest.raises(ClusterAway, match=f"The cluster {machines.address} does not answer"):
         open_pool(Cluster(machines.address), lake_root, lambda: None)
     assert list((lake_root / ".spill").iterdir()) == []
+
+
+@pytest.mark.cluster
+def test_tasks_of_a_scheduler_that_freezes_while_they_run_are_lost(lake_root, machines, monkeypatch):
+    """Its connections stay open, so nothing but its silence shows it."""
+    monkeypatch.setattr(cluster_client, "_ASKED_EVERY_SECONDS", 0.5)
+    monkeypatch.setattr(cluster_client, "_SILENT_SECONDS", 2.0)
+    monkeypatch.setattr(cluster_client, "_CONNECT_SECONDS", 2.0)
+    with open_pool(Cluster(machines.address), lake_root, lambda: None) as pool:
+        assert pool.submit(abs, -1).result(60) == 1
+        task = pool.submit(time.sleep, 3)
+        # A scheduler that answers again in time is not given up.
+        machines.scheduler.send_signal(signal.SIGSTOP)
+        time.sleep(1)
+        machines.scheduler.send_signal(signal.SIGCONT)
+        assert task.result(60) is None
+        task = pool.submit(time.sleep, 60)
+        machines.scheduler.send_signal(signal.SIGSTOP)
+        with pytest.raises(ClusterAway, match="was lost while it was working"):
+            task.result(60)
 
 
 @pytest.mark.cluster
