@@ -17,6 +17,8 @@ from pipeline.lake.relations import relation
 from pipeline.publish.state_files import StateFile, files_of, note_files, refuse_damaged_state, write_state_views
 
 _MADE = relation("mart", "market_parity")
+# The tables of the state that it reads. Parsing all relations to find them would cost each process more than they do.
+COMPARED = ("offer_open", "parity_open", "parity_group_open")
 # Pairs come grade by grade, and within a grade in the order of the state, by property. Sorting them in full width would
 # take a fifth of the time; with short row groups, one property is found without reading most of the others.
 _ROW_GROUP = 61_440

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 _REASON_CHARACTERS = 300
 
 # Failures that are not the rule's own.
-_NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException)
+NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException)
 
 
 def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
@@ -43,7 +43,7 @@ def ask_rules(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
             session.execute(
                 f"INSERT INTO memory.night.found BY NAME SELECT {columns}, '{name}' AS relation FROM {name}"  # noqa: S608 - our own names
             )
-        except _NO_FAULT_OF_A_RULE:
+        except NO_FAULT_OF_A_RULE:
             raise
         except duckdb.Error as error:
             reason = first_line(error)[:_REASON_CHARACTERS]

@@ -76,8 +76,10 @@ def joined(jobs: Sequence[RangeJob]) -> RangeJob:
 
 
 def turn_to(session: duckdb.DuckDBPyConnection, job: RangeJob) -> None:
-    """Restrict the state and the night's answers to the properties of a range."""
+    """Restrict the state, the night's answers and the prices of users to the properties of a range."""
     write_state_views(session, job.lake, job.state, job.within, enumerated=True)
+    prices = f"FROM lake.selling_price_of_all WHERE {job.within.condition}"
+    session.execute(f"CREATE OR REPLACE VIEW lake.selling_price AS {prices}")
     for name in SEGMENT_TABLES:
         # A part of an answer without a property id may belong to any property.
         where = f"WHERE {job.within.condition} OR property_id IS NULL" if name in OF_PROPERTIES else ""
@@ -106,12 +108,13 @@ def session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
             session.execute(f"CREATE VIEW nightaudit.{name} AS FROM built.{name}")
         # Once: checking the checksums of all files of a large night takes long.
         view_sweep_files(session, lake, job.sweep_id, "memory.all_sweep_files", enumerated=ENUMERATED_OF_SWEEP)
+        write_side_views(session, lake, job.as_of)
+        session.execute("ALTER VIEW lake.selling_price RENAME TO selling_price_of_all")
         turn_to(session, job)
         view_sweep(session, lake, job.sweep_id, enumerated=True)
         session.register("doubtful", job.doubtful)
         session.execute("CREATE TABLE memory.night.cell_doubtful AS FROM doubtful")
         session.unregister("doubtful")
-        write_side_views(session, lake, job.as_of)
         yield session
 
 

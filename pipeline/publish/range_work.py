@@ -5,8 +5,9 @@ is computed in the session that builds the published file; the ranges of a large
 each with bounded memory, and read the file as written so far.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,12 +21,12 @@ from pipeline.lake.database import write_rows
 from pipeline.lake.relations import detectors, relation
 from pipeline.process.range_pool import RangePool
 from pipeline.publish.catalogue import write_lake_views
-from pipeline.publish.comparisons import view_comparisons, write_comparisons
-from pipeline.publish.flags import ask_rules
+from pipeline.publish.comparisons import COMPARED, view_comparisons, write_comparisons
+from pipeline.publish.flags import NO_FAULT_OF_A_RULE, ask_rules
 from pipeline.publish.range_files import files_read
 from pipeline.publish.range_session import RangeJob, joined, refuse_lost_values, session_over, turn_to
 from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_night
-from pipeline.publish.state_files import StateFile, write_step
+from pipeline.publish.state_files import StateFile, write_state_views, write_step
 from pipeline.publish.summaries import select_summed
 
 # Changes of a stay and similar values are adjacent, which makes the files a quarter smaller.
@@ -33,6 +34,9 @@ _CHANGES_ORDER = (
     "property_id, check_in, source, product_type, nights, party, room_id, board_id, policy_key, currency, market, "
     "offer_key"
 )
+
+# Relations that both a rule and a summary read: computed once for both. They have far fewer rows than there are offers.
+_SHARED = ("mart.price_against_floor", "mart.reference_price")
 
 # What rules and summaries read is narrower than the state, so several ranges fit into memory at once; and planning
 # their queries takes a second, however few the rows.
@@ -86,16 +90,39 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
     comparisons = []
     for part in job.parts or (job.within,):
         if job.parts:
-            turn_to(session, replace(job, within=part))
+            write_state_views(session, job.lake, job.state, part, enumerated=True, names=COMPARED)
         comparisons.append(write_comparisons(session, job.lake, job.folder, job.sweep_id, part))
     if job.parts:
-        turn_to(session, job)
+        write_state_views(session, job.lake, job.state, job.within, enumerated=True, names=COMPARED)
         view_comparisons(session, job.lake, comparisons)
-    ask_rules(session, detectors())
-    failed = session.execute("FROM memory.night.failed_rule").fetchall()
-    found = _arrow(session, "FROM memory.night.found")
-    summed = {} if job.summing is None else select_summed(session, Path(job.summing), job.within)
+    # The session of a single range has the views of the published file, which are to stay.
+    with nullcontext() if job.within.is_all else _sharing(session):
+        ask_rules(session, detectors())
+        failed = session.execute("FROM memory.night.failed_rule").fetchall()
+        found = _arrow(session, "FROM memory.night.found")
+        summed = {} if job.summing is None else select_summed(session, Path(job.summing), job.within)
     return RangeFindings(tuple(comparisons), found, dict(failed), summed)
+
+
+@contextmanager
+def _sharing(session: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Keep the rows of relations that are read more than once, and let their views read them."""
+    try:
+        for name in _SHARED:
+            made = relation(*name.split("."))
+            rows = f"memory.night.{made.name}"
+            try:
+                session.execute(f"CREATE OR REPLACE TABLE {rows} AS {made.sql}")
+            except NO_FAULT_OF_A_RULE:
+                raise
+            except duckdb.Error:
+                # Its rule fails in the same way, and is reported.
+                rows = f"({made.sql})"
+            session.execute(f"CREATE OR REPLACE VIEW nightaudit.{name} AS FROM {rows}")
+        yield
+    finally:
+        for name in _SHARED:
+            session.execute(f"DROP TABLE IF EXISTS memory.night.{relation(*name.split('.')).name}")
 
 
 class RangeWorkers:

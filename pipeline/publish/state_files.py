@@ -92,12 +92,13 @@ def write_state_views(
     within: PropertyRange | None = None,
     *,
     enumerated: bool = False,
+    names: Iterable[str] = FILED,
 ) -> None:
     """Write the views of schema `state` over their files; `within` leaves out other properties.
 
     `enumerated`: those of ENUMERATED_OF_STATE as in `select_columns`.
     """
-    for name in FILED:
+    for name in names:
         select = select_state(lake, files, name, within, enumerated=enumerated and name in ENUMERATED_OF_STATE)
         session.execute(f"CREATE OR REPLACE VIEW state.{name} AS {select}")
 

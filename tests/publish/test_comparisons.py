@@ -14,9 +14,11 @@ from pipeline.inputs import load
 from pipeline.lake import Lake
 from pipeline.lake.checksums import record_as_they_are
 from pipeline.lake.database import query_published
-from pipeline.lake.relations import relation
+from pipeline.lake.relations import reached, relation
+from pipeline.publish.comparisons import COMPARED
 from pipeline.publish.publish import publish, republish_all
 from pipeline.publish.refresh import refresh
+from pipeline.publish.state import FILED
 from pipeline.publish.summaries import SUMMARIES
 
 pytestmark = pytest.mark.slow
@@ -43,6 +45,11 @@ def made(tmp_path_factory):
     load_night(lake, 0, cell=cells, offer=offers)
     publish(lake, sweep_id(0), started_at(0), analysis=GB_IS_REFERENCE, most_offers=1)
     return lake
+
+
+def test_comparisons_read_the_tables_of_the_state_that_ranges_give_them():
+    of_the_state = {f"state.{name}" for name in FILED}
+    assert {f"state.{name}" for name in COMPARED} == reached(["mart.market_parity"]) & of_the_state
 
 
 @pytest.fixture
