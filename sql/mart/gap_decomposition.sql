@@ -72,9 +72,22 @@ offer AS NOT MATERIALIZED (
 ),
 
 -- Only offers that the steps can use: all offers would take many times as long.
+-- Cells in which a step is looked up: few, as pairs of the same policy and board need none. An inner join, unlike a
+-- semi join, passes a filter on the property to both sides.
+stepping AS (
+    SELECT DISTINCT
+        parity.property_id,
+        parity.reference_cell_key AS cell_key
+    FROM mart.market_parity AS parity
+    WHERE
+        parity.verdict <> 'meet'
+        AND (parity.policy_key <> parity.reference_policy_key OR parity.board_id <> parity.reference_board_id)
+),
+
 offer_there AS (
     SELECT offer.*
     FROM offer
+    INNER JOIN stepping ON stepping.property_id = offer.property_id AND stepping.cell_key = offer.cell_key
     WHERE offer.market = (SELECT chosen.reference_market FROM mart.reference_market AS chosen)
 ),
 

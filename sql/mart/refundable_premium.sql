@@ -18,12 +18,7 @@
 -- answers: the cheaper one may be missing.
 WITH offer AS NOT MATERIALIZED (
     SELECT
-        latest.source,
-        latest.property_id,
-        latest.offer_key,
-        latest.policy_key,
-        latest.refundability,
-        latest.total,
+        latest.*,
         -- All that both offers share besides the property, in one number, valid within the query: grouping by eight
         -- columns takes twice as long.
         hash(
@@ -44,7 +39,6 @@ WITH offer AS NOT MATERIALIZED (
         AND latest.is_whole
 ),
 
--- Among equal totals, the smallest key, so that the result is always the same.
 non_refundable AS (
     SELECT
         offer.property_id,
@@ -55,48 +49,36 @@ non_refundable AS (
     GROUP BY offer.property_id, offer.terms
 ),
 
-side AS (
+-- What both offers share is that of either one: joining the offers again would take longer.
+paired AS (
     SELECT
         any_value(offer.source) AS source,
         offer.property_id,
-        min({ 'total': offer.total, 'offer_key': offer.offer_key })['offer_key'] AS refundable_key,
-        any_value(other.cheapest) AS non_refundable
+        any_value(offer.cell_key) AS cell_key,
+        any_value(offer.room_stay_id) AS room_stay_id,
+        any_value(offer.room_id) AS room_id,
+        any_value(offer.board_id) AS board_id,
+        any_value(offer.currency) AS currency,
+        any_value(offer.seen_sweep_id) AS seen_sweep_id,
+        any_value(offer.market) AS market,
+        any_value(offer.product_type) AS product_type,
+        any_value(offer.check_in) AS check_in,
+        any_value(offer.nights) AS nights,
+        any_value(offer.party) AS party,
+        any_value(offer.lead_days) AS lead_days,
+        any_value(offer.last_seen_at) AS last_seen_at,
+        min({ 'total': offer.total, 'offer_key': offer.offer_key, 'policy_key': offer.policy_key }) AS refundable,
+        any_value(other.cheapest) AS non_refundable,
+        refundable['total'] AS refundable_total, -- noqa: RF02
+        non_refundable['total'] AS non_refundable_total, -- noqa: RF02
+        refundable['offer_key'] AS refundable_key, -- noqa: RF02
+        non_refundable['offer_key'] AS non_refundable_key, -- noqa: RF02
+        refundable['policy_key'] AS refundable_policy_key, -- noqa: RF02
+        non_refundable['policy_key'] AS non_refundable_policy_key -- noqa: RF02
     FROM offer
     INNER JOIN non_refundable AS other ON other.property_id = offer.property_id AND other.terms = offer.terms
     WHERE offer.refundability = 'refundable'
     GROUP BY offer.property_id, offer.terms
-),
-
--- What is shown of them is read of the refundable one: comparing all offers without it is faster.
-paired AS (
-    SELECT
-        offer.source,
-        offer.property_id,
-        offer.cell_key,
-        offer.room_stay_id,
-        offer.room_id,
-        offer.board_id,
-        offer.currency,
-        offer.seen_sweep_id,
-        offer.market,
-        offer.product_type,
-        offer.check_in,
-        offer.nights,
-        offer.party,
-        offer.lead_days,
-        offer.last_seen_at,
-        offer.total AS refundable_total,
-        side.non_refundable['total'] AS non_refundable_total,
-        offer.offer_key AS refundable_key,
-        side.non_refundable['offer_key'] AS non_refundable_key,
-        offer.policy_key AS refundable_policy_key,
-        side.non_refundable['policy_key'] AS non_refundable_policy_key
-    FROM mart.offer_latest AS offer
-    INNER JOIN side
-        ON
-            side.source = offer.source
-            AND side.property_id = offer.property_id
-            AND side.refundable_key = offer.offer_key
 ),
 
 timed AS (

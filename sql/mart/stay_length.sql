@@ -6,12 +6,7 @@
 -- discount_pct_of_nights: 100 x (1 - total / nights_total); < 0: the longer stay is dearer; NULL: not comparable.
 WITH offer AS NOT MATERIALIZED (
     SELECT
-        latest.source,
-        latest.property_id,
-        latest.offer_key,
-        latest.check_in,
-        latest.nights,
-        latest.total,
+        latest.*,
         -- All that an offer shares with its one-night offers besides property and date, in one number, valid within the
         -- query: joining by thirteen columns takes twice as long.
         hash(
@@ -34,10 +29,7 @@ WITH offer AS NOT MATERIALIZED (
 
 night AS (
     SELECT
-        long.source,
-        long.property_id,
-        long.offer_key,
-        long.terms,
+        long.*,
         (long.check_in + unnest(range(long.nights::BIGINT))::INTEGER)::DATE AS night_date
     FROM offer AS long
     WHERE long.nights > 1 AND long.total > 0
@@ -48,6 +40,17 @@ found AS (
         night.source,
         night.property_id,
         night.offer_key,
+        any_value(night.market) AS market,
+        any_value(night.product_type) AS product_type,
+        any_value(night.check_in) AS check_in,
+        any_value(night.nights) AS nights,
+        any_value(night.party) AS party,
+        any_value(night.currency) AS currency,
+        any_value(night.room_id) AS room_id,
+        any_value(night.board_id) AS board_id,
+        any_value(night.policy_key) AS policy_key,
+        any_value(night.seen_sweep_id) AS seen_sweep_id,
+        any_value(night.total) AS total,
         count(single.total) AS nights_found,
         CASE WHEN count(single.total) = count(*) THEN sum(single.total)::DECIMAL(18, 4) END AS nights_total
     FROM night
@@ -62,27 +65,22 @@ found AS (
 )
 
 SELECT
-    long.source,
-    long.property_id,
-    long.offer_key,
-    long.market,
-    long.product_type,
-    long.check_in,
-    long.nights,
-    long.party,
-    long.currency,
-    long.room_id,
-    long.board_id,
-    long.policy_key,
-    long.seen_sweep_id,
-    long.total,
+    found.source,
+    found.property_id,
+    found.offer_key,
+    found.market,
+    found.product_type,
+    found.check_in,
+    found.nights,
+    found.party,
+    found.currency,
+    found.room_id,
+    found.board_id,
+    found.policy_key,
+    found.seen_sweep_id,
+    found.total,
     found.nights_found,
     found.nights_total,
-    (found.nights_total - long.total)::DECIMAL(18, 4) AS saving,
-    100 * (1 - long.total::DOUBLE / found.nights_total::DOUBLE) AS discount_pct_of_nights
-FROM mart.offer_latest AS long
-INNER JOIN found
-    ON
-        found.source = long.source
-        AND found.property_id = long.property_id
-        AND found.offer_key = long.offer_key
+    (found.nights_total - found.total)::DECIMAL(18, 4) AS saving,
+    100 * (1 - found.total::DOUBLE / found.nights_total::DOUBLE) AS discount_pct_of_nights
+FROM found
