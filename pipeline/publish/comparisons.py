@@ -4,7 +4,8 @@
 for each reader would cost more than the rest of publishing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 
 import duckdb
@@ -19,6 +20,14 @@ from pipeline.publish.state_files import StateFile, files_of, note_files, refuse
 _MADE = relation("mart", "market_parity")
 # The tables of the state that it reads. Parsing all relations to find them would cost each process more than they do.
 COMPARED = ("offer_open", "parity_open", "parity_group_open")
+# It reads the offers on sale in six places, these columns of them.
+_ON_SALE = relation("mart", "offer_latest")
+_READ_OF_OFFERS = (
+    "source", "property_id", "market", "product_type", "check_in", "nights", "party", "currency_asked", "currency",
+    "room_stay_id", "board_family", "cell_key", "offer_key", "room_id", "board_id", "policy_key", "promotion_key",
+    "total", "pre_promo_total", "floor", "included_charges", "seen_sweep_id", "seen_search_id", "seen_offer_no",
+    "is_whole",
+)  # fmt: skip
 # Pairs come grade by grade, and within a grade in the order of the state, by property. Sorting them in full width would
 # take a fifth of the time; with short row groups, one property is found without reading most of the others.
 _ROW_GROUP = 61_440
@@ -60,6 +69,19 @@ def write_comparisons(
     file = StateFile(_MADE.name, sweep_id, path, rows, place.stat().st_size, within.first, within.last)
     view_comparisons(session, lake, [file])
     return file
+
+
+@contextmanager
+def keeping_offers(session: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Read the offers on sale once for a comparison, not in six places. The session's views are its own."""
+    rows = f"SELECT {', '.join(_READ_OF_OFFERS)} FROM ({_ON_SALE.sql})"  # noqa: S608 - our own names
+    session.execute(f"CREATE OR REPLACE TABLE memory.night.on_sale AS {rows}")
+    session.execute(f"CREATE OR REPLACE VIEW nightaudit.{_ON_SALE.full_name} AS FROM memory.night.on_sale")
+    try:
+        yield
+    finally:
+        session.execute(f"CREATE OR REPLACE VIEW nightaudit.{_ON_SALE.full_name} AS {_ON_SALE.sql}")
+        session.execute("DROP TABLE memory.night.on_sale")
 
 
 def view_comparisons(

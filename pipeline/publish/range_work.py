@@ -21,7 +21,7 @@ from pipeline.lake.database import write_rows
 from pipeline.lake.relations import detectors, relation
 from pipeline.process.range_pool import RangePool
 from pipeline.publish.catalogue import write_lake_views
-from pipeline.publish.comparisons import COMPARED, view_comparisons, write_comparisons
+from pipeline.publish.comparisons import COMPARED, keeping_offers, view_comparisons, write_comparisons
 from pipeline.publish.flags import NO_FAULT_OF_A_RULE, ask_rules
 from pipeline.publish.range_files import files_read
 from pipeline.publish.range_session import RangeJob, joined, refuse_lost_values, session_over, turn_to
@@ -91,7 +91,8 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
     for part in job.parts or (job.within,):
         if job.parts:
             write_state_views(session, job.lake, job.state, part, enumerated=True, names=COMPARED)
-        comparisons.append(write_comparisons(session, job.lake, job.folder, job.sweep_id, part))
+        with nullcontext() if job.within.is_all else keeping_offers(session):
+            comparisons.append(write_comparisons(session, job.lake, job.folder, job.sweep_id, part))
     if job.parts:
         write_state_views(session, job.lake, job.state, job.within, enumerated=True, names=COMPARED)
         view_comparisons(session, job.lake, comparisons)
