@@ -1,5 +1,5 @@
 -- One row per source and offer key of the sweep: the cheapest if an answer contains a key twice.
--- before: State of the key before this sweep; NULL: it is new.
+-- before: State of the key before this sweep, as far as rows without a change need it; NULL: it is new.
 -- change: What the sweep changes: `first` seen, `back`, its `value`; NULL: nothing.
 -- The state is joined here, once for all that compare a night with it. A known offer takes its key from there, as
 -- looking it up is faster than hashing it.
@@ -55,51 +55,68 @@ dearer AS (
                 asked.currency
             ORDER BY asked.total ASC NULLS LAST, asked.search_id ASC, asked.offer_no ASC
         ) > 1
-),
+)
 
-known AS (
-    SELECT
-        offer.source,
-        offer.property_id,
-        offer.market,
-        offer.product_type,
-        offer.check_in,
-        offer.nights,
-        offer.party,
-        offer.currency_asked,
-        offer.currency,
-        offer.room_stay_id,
-        offer.room_id,
-        offer.room_name,
-        offer.board_id,
-        offer.board_name,
-        offer.policy_key,
-        offer.refundability,
-        offer.free_cancel_hours,
-        offer.free_cancel_until,
-        offer.product_id,
-        offer.total,
-        offer.pre_promo_total,
-        offer.discount_pct,
-        offer.floor,
-        offer.available_rooms,
-        offer.promotion_key,
-        offer.included_charges,
-        offer.excluded_charges,
-        offer.resort_fee,
-        offer.child_resort_fee,
-        offer.city_taxes,
-        offer.hotel_service_fee,
-        offer.search_id,
-        offer.offer_no,
-        cell.cell_key,
-        cell.is_answered_whole AS is_whole,
-        coalesce(
-            before.offer_key,
-            mart.offer_key(
-                cell.cell_key, offer.room_stay_id, offer.room_id, offer.board_id, offer.policy_key, offer.currency
-            )
-        ) AS offer_key,
+SELECT
+    offer.source,
+    offer.property_id,
+    offer.market,
+    offer.product_type,
+    offer.check_in,
+    offer.nights,
+    offer.party,
+    offer.currency_asked,
+    offer.currency,
+    offer.room_stay_id,
+    offer.room_id,
+    offer.room_name,
+    offer.board_id,
+    offer.board_name,
+    offer.policy_key,
+    offer.refundability,
+    offer.free_cancel_hours,
+    offer.free_cancel_until,
+    offer.product_id,
+    offer.total,
+    offer.pre_promo_total,
+    offer.discount_pct,
+    offer.floor,
+    offer.available_rooms,
+    offer.promotion_key,
+    offer.included_charges,
+    offer.excluded_charges,
+    offer.resort_fee,
+    offer.child_resort_fee,
+    offer.city_taxes,
+    offer.hotel_service_fee,
+    offer.search_id,
+    offer.offer_no,
+    cell.cell_key,
+    cell.is_answered_whole AS is_whole,
+    coalesce(
+        before.offer_key,
+        mart.offer_key(
+            cell.cell_key, offer.room_stay_id, offer.room_id, offer.board_id, offer.policy_key, offer.currency
+        )
+    ) AS offer_key,
+    CASE
+        WHEN before.offer_key IS NOT NULL
+            THEN {
+                'is_offered': before.is_offered,
+                'total': before.total,
+                'pre_promo_total': before.pre_promo_total,
+                'change': before.change,
+                'valid_from': before.valid_from,
+                'first_seen_at': before.first_seen_at,
+                'last_seen_at': before.last_seen_at,
+                'snapshots': before.snapshots,
+                'began_sweep_id': before.began_sweep_id,
+                'began_search_id': before.began_search_id,
+                'began_offer_no': before.began_offer_no,
+                'is_whole': before.is_whole
+            }
+    END AS before,
+    mart.change_of(
         CASE
             WHEN before.offer_key IS NOT NULL
                 THEN {
@@ -109,46 +126,32 @@ known AS (
                     'discount_pct': before.discount_pct,
                     'floor': before.floor,
                     'available_rooms': before.available_rooms,
-                    'promotion_key': before.promotion_key,
-                    'change': before.change,
-                    'valid_from': before.valid_from,
-                    'first_seen_at': before.first_seen_at,
-                    'last_seen_at': before.last_seen_at,
-                    'snapshots': before.snapshots,
-                    'began_sweep_id': before.began_sweep_id,
-                    'began_search_id': before.began_search_id,
-                    'began_offer_no': before.began_offer_no,
-                    'seen_sweep_id': before.seen_sweep_id,
-                    'seen_search_id': before.seen_search_id,
-                    'seen_offer_no': before.seen_offer_no,
-                    'is_whole': before.is_whole
+                    'promotion_key': before.promotion_key
                 }
-        END AS before
-    FROM sweep_files.offer AS offer
-    INNER JOIN night.cell_observed AS cell
-        ON
-            cell.search_id = offer.search_id
-            AND cell.property_id = offer.property_id
-    LEFT JOIN state.offer_open AS before
-        ON
-            before.source = offer.source
-            AND before.property_id = offer.property_id
-            AND before.cell_key = cell.cell_key
-            AND before.room_stay_id IS NOT DISTINCT FROM offer.room_stay_id
-            AND before.room_id IS NOT DISTINCT FROM offer.room_id
-            AND before.board_id IS NOT DISTINCT FROM offer.board_id
-            AND before.policy_key = offer.policy_key
-            AND before.currency IS NOT DISTINCT FROM offer.currency
-    ANTI JOIN dearer
-        ON
-            dearer.search_id = offer.search_id
-            AND dearer.offer_no = offer.offer_no
-)
-
-SELECT
-    known.*,
-    mart.change_of(
-        known.before, known.total, known.pre_promo_total, known.discount_pct, known.floor, known.available_rooms,
-        known.promotion_key
+        END,
+        offer.total,
+        offer.pre_promo_total,
+        offer.discount_pct,
+        offer.floor,
+        offer.available_rooms,
+        offer.promotion_key
     ) AS change
-FROM known
+FROM sweep_files.offer AS offer
+INNER JOIN night.cell_observed AS cell
+    ON
+        cell.search_id = offer.search_id
+        AND cell.property_id = offer.property_id
+LEFT JOIN state.offer_open AS before
+    ON
+        before.source = offer.source
+        AND before.property_id = offer.property_id
+        AND before.cell_key = cell.cell_key
+        AND before.room_stay_id IS NOT DISTINCT FROM offer.room_stay_id
+        AND before.room_id IS NOT DISTINCT FROM offer.room_id
+        AND before.board_id IS NOT DISTINCT FROM offer.board_id
+        AND before.policy_key = offer.policy_key
+        AND before.currency IS NOT DISTINCT FROM offer.currency
+ANTI JOIN dearer
+    ON
+        dearer.search_id = offer.search_id
+        AND dearer.offer_no = offer.offer_no
