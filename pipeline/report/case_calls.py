@@ -1,6 +1,6 @@
 """The summary's sentences about cases: which problems are new, and whom to call first and why."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import polars as pl
@@ -12,10 +12,12 @@ from pipeline.report.page import Point, counted
 
 # Properties to call, and new problems, that the summary names.
 _CALLS = _NAMED = 3
+# Problems of a market or the supplier that it names after them.
+_WIDE_CALLS = 2
 _ORDER = (
-    " Whom to call first: serious problems with prices and properties gone quiet (and other price problems that cost "
-    "as much), then the rest, such as what is stated beside a price (promotions, penalties, fees); of each, the most "
-    "costly. The tables list all by cost."
+    " Whom to call first: properties with problems of high severity, then the others; of each, prices and properties "
+    "gone quiet before what is stated beside a price (promotions, penalties, fees), and the most costly first. What "
+    "is about a market or the supplier follows. The tables list all by cost."
 )
 
 
@@ -33,24 +35,24 @@ def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> l
     markets = pl.col("market").str.split(", ")
     is_silent = (markets.list.set_difference(list(silent_markets)).list.len() == 0).fill_null(value=False)
     worth = lines.filter(~is_silent).rows(named=True)
-    of_prices = _first(worth)
-    urgent = sorted(
-        worth, key=lambda row: ((row["whom"], row["rule"]) not in of_prices, not _to_do(row).startswith("Call"))
-    )
     of_each: dict[str, Mapping[str, Any]] = {}
-    for each in urgent:
+    for each in sorted(worth, key=_rank):
         of_each.setdefault(each["whom"], each)
-    first = list(of_each.values())[:_CALLS]
+    urgent = list(of_each.values())
+    first = [row for row in urgent if row["scope"] == "property"][:_CALLS]
+    first += [row for row in urgent if row["scope"] != "property"][:_WIDE_CALLS]
     order = _ORDER if [row["cost_eur"] for row in first] != [row["cost_eur"] for row in worth[: len(first)]] else ""
     tone = "bad" if "high" in lines["severity"] else "warn"
     opened = f"{problems(new)} opened{_named(calls(new))} {problems(before)} {persist(before)}.{order}"
     points = [Point(opened, "new_cases" if new.height else "open_cases", tone)]
     in_earlier = set(calls(before).select("whom", "rule").iter_rows()) if before.height else set()
-    for row in first:
+    for number, row in enumerate(first):
         place = f" ({row['market']})" if row["scope"] == "property" and row["market"] else ""
         # A case of several markets names them itself.
         place = "" if place in row["finding"] else place
         to_do = _to_do(row)
+        if row["scope"] != "property" and number:
+            to_do = f"Then {to_do[0].lower()}{to_do[1:]}"
         # The finding may speak of a longer time: found since is not true since.
         cost = f" Cost: {row['cost']}, found" if row["cost"] else " Found"
         since = f"{cost} since {row['since']:%-d %b %Y}."
@@ -72,15 +74,9 @@ def _named(new: pl.DataFrame) -> str:
     return f": {'; '.join([*named, *more])}."
 
 
-def _first(rows: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
-    """Return the serious problems with a price, and those with a price that cost as much as one of these."""
-    of_price = [row for row in rows if not _is_label(row)]
-    least = min((row["cost_eur"] for row in of_price if row["severity"] == "high" and row["cost_eur"]), default=None)
-    return {
-        (row["whom"], row["rule"])
-        for row in of_price
-        if row["severity"] == "high" or (least and row["cost_eur"] and row["cost_eur"] >= least)
-    }
+def _rank(row: Mapping[str, Any]) -> tuple[bool, ...]:
+    """Return the key by which calls are sorted, the first first; of equal ones, the most costly comes first."""
+    return row["severity"] != "high", _is_label(row), not _to_do(row).startswith("Call")
 
 
 def _is_label(row: Mapping[str, Any]) -> bool:

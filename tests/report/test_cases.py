@@ -129,7 +129,7 @@ def costs(euros: int | None, **amounts: int) -> dict[str, object]:
     }
 
 
-def test_what_costs_most_is_called_about_first_however_new_or_severe_it_is():
+def test_of_problems_of_one_severity_what_costs_most_is_called_about_first_however_new_it_is():
     cases = frame(
         case("case-1", "SE", 7, status="new", severity="high", **costs(10)),
         case("case-2", "SE", 8, status="new", severity="low", **costs(900)),
@@ -137,14 +137,40 @@ def test_what_costs_most_is_called_about_first_however_new_or_severe_it_is():
         case("case-4", "SE", 10, severity="high", **costs(40)),
     )
     points = cases_points(cases)
-    assert [point.text.split(" about")[0] for point in points[1:]] == ["Call Hotel 9", "Call Hotel 8", "Call Hotel 10"]
-    assert points[0].text == (
+    assert [point.text.split(" about")[0] for point in points[1:]] == ["Call Hotel 10", "Call Hotel 7", "Call Hotel 9"]
+    assert points[0].text.startswith(
         "2 problems opened: Stated discount does not match the prices (Hotel 8); "
-        "Stated discount does not match the prices (Hotel 7). 2 problems persist."
+        "Stated discount does not match the prices (Hotel 7). 2 problems persist. Whom to call first: properties with "
+        "problems of high severity, then the others;"
     )
-    assert points[1].text.endswith("Of SE. Cost: 30,000 EUR, found since 14 Oct 2026.")
+    assert points[3].text.endswith("Of SE. Cost: 30,000 EUR, found since 14 Oct 2026.")
     assert new_cases_section(cases, is_first_night=False).table["property_id"].to_list() == [8, 7]
     assert persisting(cases).table["property_id"].to_list() == [9, 10]
+
+
+def test_three_properties_are_called_whatever_the_supplier_has_to_be_called_about():
+    """A line of a market or the supplier takes no property's place, and costs a sentence of its own."""
+    of_market = {"property_name": "market GB", "rule": "fx_markup"}
+    cases = frame(
+        case("case-1", "GB", None, severity="medium", **of_market, **costs(9_000)),
+        case("case-2", None, None, severity="medium", property_name="all markets", **costs(8_000)),
+        case("case-3", "SE", None, severity="low", property_name="market SE", **costs(7_000)),
+        case("case-4", "SE", 7, severity="medium", rule="market_disparity", **costs(6_000)),
+        case("case-5", "SE", 8, severity="high", rule="market_disparity", **costs(50)),
+        case("case-6", "SE", 9, severity="high", rule="market_disparity", **costs(60)),
+        case("case-7", "SE", 10, severity="medium", rule="market_disparity", **costs(500)),
+    )
+    first, *named = cases_points(cases)
+    assert [point.bold for point in named] == [
+        "Call Hotel 9",
+        "Call Hotel 8",
+        "Call Hotel 7",
+        "Then call the supplier about market GB",
+        "Then call the supplier about all markets",
+    ]
+    assert named[3].text.startswith("Then call the supplier about market GB: Stated discount")
+    assert named[3].text.endswith("Cost: 9,000 EUR, found since 14 Oct 2026.")
+    assert "What is about a market or the supplier follows." in first.text
 
 
 def test_properties_come_in_the_order_of_their_most_costly_problem_over_all_its_markets():
@@ -223,7 +249,7 @@ def test_whom_to_call_is_in_bold_and_the_reason_is_not():
     assert [point.bold for point in points] == [
         "Check your selling price of Hotel 8",
         "Call Hotel 7",
-        "Call the supplier about market SE",
+        "Then call the supplier about market SE",
     ]
     assert all(point.text.startswith(point.bold) for point in points)
 
@@ -268,10 +294,10 @@ def test_serious_problems_of_prices_and_quiet_properties_come_before_labels_that
     )
     first, *named = cases_points(cases)
     assert [point.bold for point in named] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 7"]
-    # One that is less serious and costs more keeps its place among the prices.
-    fx = cases.vstack(frame(case("case-6", "SE", 11, rule="fx_markup", severity="medium", **costs(100))))
-    assert [point.bold for point in cases_points(fx)[1:]] == ["Call Hotel 11", "Call Hotel 8", "Call Hotel 9"]
-    assert "Whom to call first: serious problems with prices and properties gone quiet (and" in first.text
+    assert "Whom to call first: properties with problems of high severity" in first.text
+    # One that is less serious comes after all of these, whatever it costs.
+    costly = cases.vstack(frame(case("case-6", "SE", 11, rule="market_disparity", severity="medium", **costs(90_000))))
+    assert [point.bold for point in cases_points(costly)[1:]] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 7"]
     assert "Whom to call" not in cases_points(cases.filter(pl.col("rule") == "wrong_discount"))[0].text
 
 
@@ -330,10 +356,11 @@ def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property
         case("case-3", "SE", 7),
     )
     assert [point.text.split(". ")[0] for point in cases_points(cases)[1:]] == [
-        "Call the supplier about market SE: Stated discount does not match the prices",
-        "Call the supplier about all markets: Stated discount does not match the prices",
         "Call Hotel 7 about: Stated discount does not match the prices (SE)",
+        "Then call the supplier about market SE: Stated discount does not match the prices",
+        "Then call the supplier about all markets: Stated discount does not match the prices",
     ]
+    assert [point.bold for point in cases_points(cases[:1])[1:]] == ["Call the supplier about market SE"]
 
 
 def test_problems_that_ended_are_named_the_most_costly_first():
