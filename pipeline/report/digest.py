@@ -65,7 +65,7 @@ def _moves(reader: Reader, changes: Changes) -> Section:
     steps = reader.figures("price_step")
     furthest = max((abs(step) for step in steps["from_pct"]), default=0) + 1
     drawn = (
-        chart(steps, height=190)
+        chart(steps.with_columns(to_pct=pl.col("from_pct") + 1), height=190)
         .mark_bar()
         .encode(
             x=alt.X(
@@ -78,7 +78,6 @@ def _moves(reader: Reader, changes: Changes) -> Section:
             y=alt.Y("offers:Q", title="Offers", axis=alt.Axis(tickMinStep=1)),
             color=alt.condition("datum.from_pct >= 0", alt.value(SERIES[1]), alt.value(SERIES[0])),
         )
-        .transform_calculate(to_pct="datum.from_pct + 1")
     )
     return Section(
         "price_changes",

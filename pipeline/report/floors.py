@@ -15,7 +15,7 @@ def headroom(reader: Reader) -> Section:
     """Return how far floors are from totals."""
     bands = reader.figures("floor_band")
     drawn = (
-        chart(bands, height=190)
+        chart(bands.with_columns(to_pct=pl.col("from_pct") + 1), height=190)
         .mark_bar()
         .encode(
             x=alt.X("from_pct:Q", bin="binned", title="Floor against total, percent (30 and more at the ends)"),
@@ -23,7 +23,6 @@ def headroom(reader: Reader) -> Section:
             y=alt.Y("sum(offers):Q", title="Offers"),
             color=alt.condition("datum.from_pct >= 0", alt.value(BAD), alt.value(GOOD)),
         )
-        .transform_calculate(to_pct="datum.from_pct + 1")
     )
     above = int(bands.filter(pl.col("from_pct") >= 0)["offers"].sum())
     return Section(
