@@ -187,21 +187,23 @@ def _volatility(reader: Reader) -> Section:
 def _regret(reader: Reader) -> Section:
     regret = reader.rows(
         "report.regret_of_waiting", order="source DESC, market, product_type, lead_days DESC"
-    ).with_columns((100 * pl.col("gone_share")).alias("gone_pct"))
+    ).with_columns(gone_pct=100 * pl.col("gone_share"), cheaper_pct=100 * pl.col("cheaper_later_share"))
     lists = regret.filter((pl.col("source") == "multi") & pl.col("lowest_later_pct").is_not_null())
     lowest = "Lowest price later, percent"
     return Section(
         "regret_of_waiting",
         _waiting(regret),
-        "What waiting gained or cost, for stays that have begun. Below 0 in 'lowest later': booking early cost "
-        "more. Above 0 in 'last seen': waiting cost more. Offers that disappeared have no later price and are "
-        "counted separately. The title is about a week before check-in; the chart shows 'lowest later' of list "
-        "answers.",
+        "What waiting gained or cost, for stays that have begun. 'Cheaper later' is the share of the offers seen again "
+        "for which a lower price came; 'lowest later' is the mean change to the lowest later price over all of them, "
+        "higher or lower: below 0, booking early cost more. Above 0 in 'last seen': waiting cost more. Offers that "
+        "disappeared have no later price and are counted separately. The title is about a week before check-in; the "
+        "chart shows 'lowest later' of list answers.",
         regret,
         towards_the_stay(lists, "lowest_later_pct", lowest, weight="comparable", zero=True) if lists.height else (),
         [
             *named(market="Market", product_type="Product", source="Answers"),
             *whole(lead_days="Lead days", comparable="Comparable"),
+            Column("cheaper_pct", "Cheaper later", "%", 1),
             Column("lowest_later_pct", "Lowest later", "%", 1, is_change=True),
             Column("last_pct", "Last seen", "%", 1, is_change=True),
             Column("gone_pct", "Gone later", "%", 1),
@@ -221,10 +223,13 @@ def _waiting(regret: pl.DataFrame) -> str:
         ["off", "comparable", "source", "market", "product_type"], descending=[False, True, True, False, False]
     )
     row = nearest.row(0, named=True)
-    found = (
-        f"saved {percent(-row['lowest_later_pct'])} at best" if row["lowest_later_pct"] < 0 else "found nothing cheaper"
-    )
+    change = percent(abs(row["lowest_later_pct"]))
+    # A mean that is written as 0.0%.
+    is_level = change == percent(0)
+    lowest = "as high" if is_level else f"{change} {'lower' if row['lowest_later_pct'] < 0 else 'higher'}"
+    cheaper = share(row["cheaper_later_share"], 1)
     return (
-        f"Waiting from {counted(row['lead_days'], 'day')} before check-in ({row['market']}, {row['product_type']}) "
-        f"{found}; {percent(100 * row['gone_share'])} of the offers disappeared"
+        f"Waiting from {counted(row['lead_days'], 'day')} before check-in ({row['market']}, {row['product_type']}): "
+        f"a lower price came later for {cheaper} of the offers, and the lowest later price was {lowest} on average; "
+        f"{percent(100 * row['gone_share'])} of the offers disappeared"
     )

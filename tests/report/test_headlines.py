@@ -16,6 +16,7 @@ from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.publish import publish
 from pipeline.report import Scope, write_reports
+from pipeline.report.availability import _waiting
 from pipeline.report.chart_kinds import around_zero
 from pipeline.report.gaps import add_up, in_one_currency
 from pipeline.report.page import share
@@ -309,6 +310,24 @@ def test_a_report_of_a_property_says_its_name(lake, tmp_path):
         said[number] = next(line for line in page.file.read_text().splitlines() if "Limited to" in line)
     assert "Limited to property 1 (Fjord &lt;b&gt;), market GB." in said[1]
     assert "Limited to property 2, market GB." in said[2]
+
+
+@pytest.mark.parametrize(
+    ("cheaper", "lowest", "said"),
+    [
+        (0.046, 0.38, "a lower price came later for 4.6% of the offers, and the lowest later price was 0.4% higher"),
+        (0.9999, -8.5, "a lower price came later for 99.9% of the offers, and the lowest later price was 8.5% lower"),
+        (0.0, 1.25, "a lower price came later for 0% of the offers, and the lowest later price was 1.2% higher"),
+        (0.02, -0.04, "a lower price came later for 2.0% of the offers, and the lowest later price was as high"),
+    ],
+)
+def test_the_title_about_waiting_says_how_often_a_lower_price_came_and_what_it_was(cheaper, lowest, said):
+    """A mean above zero is not the same as nothing cheaper."""
+    row = {"source": "multi", "market": "NL", "product_type": "Hotel", "lead_days": 7, "comparable": 1000}
+    row |= {"cheaper_later_share": cheaper, "lowest_later_pct": lowest, "gone_share": 0.125}
+    assert _waiting(pl.DataFrame([row])) == (
+        f"Waiting from 7 days before check-in (NL, Hotel): {said} on average; 12.5% of the offers disappeared"
+    )
 
 
 def test_sums_of_gaps_are_compared_in_the_currency_of_most_pairs():
