@@ -17,6 +17,10 @@
     const found = text.replace(/,/g, "").replace("−", "-").match(/[-+]?\d+(\.\d+)?/);
     return found ? parseFloat(found[0]) : -Infinity;
   };
+  // Letters as they are typed without their marks; some marks do not come off by themselves.
+  const plainly = {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ß": "ss", "æ": "ae", "œ": "oe", "ı": "i"};
+  const plain = (text) => text.toLowerCase().normalize("NFD").replace(/[\u0300-\u036f]/g, "")
+    .replace(/[łøđðþßæœı]/g, (letter) => plainly[letter]);
   const said = (count) => count.toLocaleString("en-US");
   const quoted = (word) => /^[\w.-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'";
   const element = (name, properties) => Object.assign(document.createElement(name), properties);
@@ -99,14 +103,18 @@
       count.append(". ");
     };
 
+    const texts = new Map();
+    const textOf = (row) => {
+      // Cells stand apart: a word is not made of the ends of two of them.
+      if (!texts.has(row)) texts.set(row, plain([...row.cells].map((cell) => cell.textContent).join(" ")));
+      return texts.get(row);
+    };
     const filter = () => {
-      const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const words = plain(search.value).split(/\s+/).filter(Boolean);
       let left = 0;
       for (const row of rows) {
-        // Cells stand apart: a word is not made of the ends of two of them.
-        const text = [...row.cells].map((cell) => cell.textContent).join(" ").toLowerCase();
         const isThere = !isPlaced || chosen().every((name) => row.dataset[name] === state.get(name));
-        row.hidden = !isThere || !words.every((word) => text.includes(word));
+        row.hidden = !isThere || !words.every((word) => textOf(row).includes(word));
         left += row.hidden ? 0 : 1;
       }
       const isFiltered = words.length > 0 || (isPlaced && chosen().length > 0);
