@@ -138,11 +138,8 @@ def write_dictionary(lake: Lake) -> Path:
     Raises InputError if nothing is published.
     """
     with open_published(lake.published_file) as session:
-        reader = Reader(session, Scope())
-        context = {"relations": described(session), "schemas": SCHEMAS, "night": reader.night}
-        place = write_in_place(lake.root / "reports" / _DICTIONARY, render("dictionary", context).encode())
-        _write_overview(lake, reader)
-    return place
+        _write_overview(lake, Reader(session, Scope()), has_dictionary=True)
+    return lake.root / "reports" / _DICTIONARY
 
 
 def reports_page(lake: Lake) -> Path:
@@ -157,13 +154,17 @@ def written_case_pages(lake: Lake) -> dict[str, Path]:
     return {page.stem: page for page in sorted(folder.glob("*.html"))}
 
 
-def _write_overview(lake: Lake, reader: Reader) -> Path:
+def _write_overview(lake: Lake, reader: Reader, *, has_dictionary: bool = False) -> Path:
     root = lake.root / "reports"
+    # The dictionary is linked as that of the last night, so one of an earlier night is written again.
+    if has_dictionary := has_dictionary or (root / _DICTIONARY).exists():
+        relations = {"relations": described(reader.session), "schemas": SCHEMAS, "night": reader.night}
+        write_in_place(root / _DICTIONARY, render("dictionary", relations).encode())
     nights = [night | {"pages": pages} for night in reader.nights if (pages := pages_of(root, night["sweep_id"]))]
     context = {
         "nights": nights,
         "is_simulated": any(night["is_simulated"] for night in nights),
-        "dictionary": _DICTIONARY if (root / _DICTIONARY).exists() else "",
+        "dictionary": _DICTIONARY if has_dictionary else "",
     }
     text = render("overview", context)
     return write_in_place(root / "index.html", text.encode())

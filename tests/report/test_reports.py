@@ -457,6 +457,18 @@ def test_the_dictionary_says_what_every_relation_and_column_is_and_what_it_is_ma
     assert "://" not in page
 
 
+def test_a_dictionary_that_was_written_once_is_that_of_the_night_of_the_latest_report(lake):
+    night(lake, 0, {1: 100})
+    write_reports(lake, ["digest"])
+    dictionary = lake.root / "reports" / "dictionary.html"
+    assert not dictionary.exists()
+    write_dictionary(lake)
+    night(lake, 1, {1: 100})
+    write_reports(lake, ["digest"])
+    assert "as of the night 2030-01-02" in dictionary.read_text()
+    assert 'href="dictionary.html"' in reports_page(lake).read_text()
+
+
 @pytest.mark.slow
 def test_without_limits_what_was_summed_up_is_what_every_offer_gives(lake):
     for number, before in ((40, None), (41, {1: 150, 2: 100}), (80, {1: 150, 2: 100})):
