@@ -12,9 +12,9 @@ COST: Final = Column("cost", "Cost", digits=0)
 SINCE: Final = Column("since", "Found since")
 # For the notes of tables with a cost.
 NOTE: Final = (
-    "Cost adds up one price difference for each property, market and stay, the median of its offers, in euro at the "
-    "day's reference rates (`nightaudit load rates`). What is not about an amount, such as a property gone quiet, "
-    "comes last."
+    "Cost adds up one price difference for each property, market and stay, the middle one of its offers (the lower of "
+    "two), in euro at the day's reference rates (`nightaudit load rates`). What is not about an amount, such as a "
+    "property gone quiet, comes last."
 )
 
 

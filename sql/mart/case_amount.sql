@@ -1,6 +1,6 @@
 -- One row per case with findings that have an amount: what they amount to, each stay once.
 -- case_id: Case, as in report.finding_case.
--- amounts: Sum over stays of the median absolute amount of its counted findings, by currency.
+-- amounts: Sum over stays of the middle absolute amount (the lower of two) of its counted findings, by currency.
 -- amount_of_one_currency: The amount if all cases have the same single currency; else NULL.
 -- amount_eur: The amounts in euro at the day's reference rates, each stay in one currency; NULL: a rate is unknown.
 WITH latest AS (
@@ -52,7 +52,7 @@ of_offer AS (
         flag.offer
 ),
 
--- The middle one, not the sum: a room costs a stay once, however many boards and policies it is offered with.
+-- The middle one, the lower of two, and not the sum: a room costs a stay once, in however many boards and policies.
 of_stay AS (
     SELECT
         of_offer.case_id,

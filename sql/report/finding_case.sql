@@ -24,7 +24,7 @@
 -- median_pct: Median size of its open flags, in percent; of a closed case, of all its flags.
 -- highest_pct: Largest size of its open flags, in percent; of a closed case, of all its flags.
 -- exposure_weight: Sum of the weights of its properties with open flags; a property without a weight counts 1.
--- amounts: Sum over stays of the median absolute amount of its open flags (closed: of all its flags), by currency.
+-- amounts: Sum over stays of the middle absolute amount (the lower of two) of its open flags, by currency; closed: all.
 -- first_seen_at: Start of the first sweep that raised one of its flags.
 -- last_seen_at: Start of the last sweep that observed its evidence.
 -- closed_at: When its last flag ended, or too few of its properties showed the rule; NULL: open.

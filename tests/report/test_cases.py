@@ -8,8 +8,10 @@ from types import SimpleNamespace
 
 import polars as pl
 
+from pipeline.lake.relations import relation
 from pipeline.report.case_calls import cases_points
 from pipeline.report.cases import calls, new_cases_section, open_cases_section
+from pipeline.report.cost import NOTE
 from pipeline.report.ended_cases import ended_cases, ended_cases_section, ended_points
 from pipeline.report.page import Section
 from pipeline.report.read import Reader
@@ -198,6 +200,14 @@ def test_a_line_costs_what_its_markets_do_together_and_is_open_since_the_first_o
     ]
     assert shown == [["90 EUR", "2026-10-02"], ["60 EUR", "2026-10-14"]]
     assert [column.label for column in section.columns][2:4] == ["Cost", "Found since"]
+
+
+def test_pages_and_comments_say_which_offer_a_stay_costs_where_there_are_two_in_the_middle():
+    """The lower one: see `lower_middle` of the golden cases of mart.case_amount."""
+    comments = [relation(*of).meanings["amounts"] for of in (("mart", "case_amount"), ("report", "finding_case"))]
+    for text in (NOTE, *comments):
+        assert "the lower of two" in text
+        assert "median" not in text
 
 
 def test_a_cost_without_a_rate_is_in_its_own_currencies_and_after_those_in_euro():
