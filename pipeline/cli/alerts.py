@@ -1,5 +1,7 @@
 """`nightaudit alerts`: messages about findings."""
 
+from functools import partial
+
 from rich.table import Table
 from rich.text import Text
 
@@ -13,7 +15,7 @@ from pipeline.notify.alert_rules import read_rules
 from pipeline.notify.alerts import tell_alerts
 from pipeline.notify.pages import page_address, page_addresses
 from pipeline.process.signals import stoppable
-from pipeline.report import reports_page, written_case_pages
+from pipeline.report import problems_of, reports_page, written_case_pages
 from pipeline.settings import read_settings
 
 
@@ -34,15 +36,17 @@ def send(*, is_rehearsal: bool) -> None:
             rules,
             page_address(reports, reports_page(lake), settings.pages_url),
             case_pages=page_addresses(reports, written_case_pages(lake), settings.pages_url),
+            problems=partial(problems_of, lake),
             block=notification_block(),
             confirm=confirmer(settings, lake),
             is_rehearsal=is_rehearsal,
             bounds=Bounds(settings.query_seconds, settings.query_memory_mb),
         )
-    table = Table("rule", "receiver", "new", "resolved", "open", "sent", header_style="bold")
+    table = Table("rule", "receiver", "new", "open before", "resolved", "still open", "sent", header_style="bold")
     for item in results:
         sent = "rehearsal" if is_rehearsal else item.failure or ("yes" if item.new or item.resolved else "no news")
-        table.add_row(item.rule, item.receiver, str(item.new), str(item.resolved), str(item.still_open), Text(sent))
+        counts = (item.new - item.before, item.before, item.resolved, item.still_open)
+        table.add_row(item.rule, item.receiver, *map(str, counts), Text(sent))
     console = Terminal()
     console.print(table)
     for item in results if is_rehearsal else ():

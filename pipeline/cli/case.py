@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 
 from rich.text import Text
@@ -10,6 +11,7 @@ from pipeline.cli.query import show_query
 from pipeline.cli.terminal import Terminal, listing
 from pipeline.domain.amounts import cost_said
 from pipeline.domain.errors import LakeError
+from pipeline.domain.problem import Problem
 from pipeline.domain.texts import printable, shortened
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
@@ -19,17 +21,20 @@ from pipeline.replay.case_notes import case_row, cases_query, open_cases, refuse
 from pipeline.replay.finding import Row
 from pipeline.settings import read_settings
 
-_CASES_OF_A_TABLE = 25
-# A narrower terminal shows each case in three lines.
+_LINES_OF_A_TABLE = 25
+# A narrower terminal shows each problem in a few lines.
 _WIDTH_OF_A_TABLE = 140
+_WAITING = ("new", "open")
+_STATUSES = (*_WAITING, "acknowledged", "muted")
 # Characters of a property's name, which may be of any length.
 _NAME = 120
 
 
 def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, output: Path | None) -> None:
-    """Write the open cases: as a table for reading, or completely as CSV, JSON lines, Parquet or an Excel sheet.
+    """Write the open cases: completely as CSV, JSON lines, Parquet or an Excel sheet, or their problems for reading.
 
-    `places` filters them by columns of `mart.property`. The default of `limit` is 25 in a table, and all otherwise.
+    `places` filters them by columns of `mart.property`. The default of `limit` is 25 problems in a table, and all cases
+    otherwise.
     """
     lake = Lake(read_settings().lake)
     refuse_unknown_places(lake, places)
@@ -38,39 +43,94 @@ def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, o
         flat = "* EXCLUDE (evidence, amounts, markets), array_to_string(markets, ', ') AS markets"
         show_query(f"SELECT {flat} FROM ({cases_query(places)})", form, limit, None, output)  # noqa: S608 - our own words
         return
-    console, cases = Terminal(), open_cases(lake, limit or _CASES_OF_A_TABLE, places)
+    console = Terminal()
+    problems = _problems(open_cases(lake, None, places))[: limit or _LINES_OF_A_TABLE]
     if note := simulated_note(lake.published_file):
         console.print(Text(note))
-    if not cases:
+    if not problems:
         asked = ", ".join(f"{column.removeprefix('property_')} {it}" for column, it in places.items() if it is not None)
         console.print(Text(f"No case is open for {asked}." if asked else "No case is open."))
     elif console.width < _WIDTH_OF_A_TABLE:
-        _print_in_lines(console, cases)
+        _print_in_lines(console, problems)
     else:
         table = listing("case", "status", "problem", "where", "cost", "since", "finding")
-        for case in cases:
+        for problem in problems:
             # As Text, because they come from the supplier and must not be read as markup.
-            table.add_row(case["case_id"], case["status"], *(Text(words) for words in _in_words(case)))
+            table.add_row("\n".join(problem.cases), problem.status, *(Text(words) for words in _in_words(problem)))
         console.print(table)
 
 
-def _in_words(case: Row) -> tuple[str, ...]:
-    """Return problem, place, cost, first day and finding of a case."""
-    cost = cost_said(case["exposure_eur"], case["amounts"]) or ""
-    problem = finding_rules()[case["rule"]].title
-    return problem, _whom(case), cost, f"{_opened_at(case):%Y-%m-%d}", case["finding"]
+def _problems(cases: Sequence[Row]) -> list[Problem]:
+    """Return the problems of open cases: new ones first, then the most costly.
 
-
-def _print_in_lines(console: Terminal, cases: Sequence[Row]) -> None:
+    They are those of the digest, whose own functions need the drawing library, and with it a gigabyte of address space.
+    """
+    of_each: dict[tuple[object, str, bool], list[Row]] = {}
     for case in cases:
-        problem, where, cost, since, finding = _in_words(case)
-        first = Text.assemble((case["case_id"], "bold"), f"  {case['status']} since {since}  {cost}")
+        whom = case["case_id"] if case["property_id"] is None else case["property_id"]
+        of_each.setdefault((whom, case["rule"], case["status"] in _WAITING), []).append(case)
+    groups = sorted(of_each.values(), key=_costly, reverse=True)
+    # The first case of a problem is new if one of them is.
+    return [_problem(group) for group in sorted(groups, key=lambda group: _STATUSES.index(group[0]["status"]))]
+
+
+def _problem(group: Sequence[Row]) -> Problem:
+    first = group[0]
+    markets = sorted({market for case in group for market in ([case["market"]] if case["market"] else case["markets"])})
+    finding = first["finding"]
+    if len(group) > 1:
+        number = sum(case["offers"] if first["stays"] else case["flags"] for case in group)
+        what = "offers" if first["stays"] else "findings"
+        place = f"In {first['market']}: " if first["market"] else ""
+        finding = f"{number:,} {what} in {len(markets)} markets. {place}{finding}"
+    return Problem(
+        cases={case["case_id"]: _market_and_cost(case) for case in group},
+        status=first["status"],
+        title=finding_rules()[first["rule"]].title,
+        whom=_whom(first),
+        markets=", ".join(markets) if first["scope"] == "property" else "",
+        finding=finding,
+        cost=cost_said(_cost_eur(group), [amount for case in group for amount in case["amounts"]]),
+        since=min(_opened_at(case) for case in group).date(),
+    )
+
+
+def _cost_eur(group: Sequence[Row]) -> Decimal | None:
+    """Return what cases cost together; None: that of one is unknown."""
+    known = [case["exposure_eur"] for case in group if case["exposure_eur"] is not None]
+    return sum(known, Decimal(0)) if len(known) == len(group) else None
+
+
+def _costly(group: Sequence[Row]) -> Decimal:
+    cost = _cost_eur(group)
+    return Decimal(-1) if cost is None else cost
+
+
+def _market_and_cost(case: Row) -> str:
+    cost = cost_said(case["exposure_eur"], case["amounts"])
+    return ", ".join(filter(None, (case["market"], cost)))
+
+
+def _in_words(problem: Problem) -> tuple[str, ...]:
+    """Return title, place, cost, first day and finding of a problem."""
+    place = printable(", ".join(filter(None, (problem.whom, problem.markets))))
+    return problem.title, place, problem.cost or "", f"{problem.since:%Y-%m-%d}", problem.finding
+
+
+def _print_in_lines(console: Terminal, problems: Sequence[Problem]) -> None:
+    for problem in problems:
+        title, where, cost, since, finding = _in_words(problem)
+        case_id, *_ = problem.cases
+        _, *others = (f"{each} ({about})" for each, about in problem.cases.items())
+        first = Text.assemble((case_id, "bold"), f"  {problem.status} since {since}  {cost}")
         # What is cut is in `nightaudit case`; a pipe gets all of it.
-        for line in (first, Text(f"  {where}: {problem}"), Text(f"  {finding}", style="dim")):
+        for line in (first, Text(f"  {where}: {title}"), Text(f"  {finding}", style="dim")):
             if console.is_terminal:
                 console.print(line, no_wrap=True, overflow="ellipsis")
             else:
                 console.print(line, soft_wrap=True)
+        if others:
+            console.print(Text(f"  further cases: {'; '.join(others)}"), soft_wrap=True)
 
 
 def show_or_note(
@@ -106,7 +166,12 @@ def _whom(case: Row) -> str:
     if case["scope"] == "market":
         return f"market {case['market']}{pair}"
     name = f" ({printable(shortened(case['property_name'], _NAME))})" if case["property_name"] else ""
-    return f"property {case['property_id']}{name}, {case['market'] or ', '.join(case['markets']) or 'all markets'}"
+    return f"property {case['property_id']}{name}"
+
+
+def _where(case: Row) -> str:
+    markets = case["market"] or ", ".join(case["markets"]) or "all markets"
+    return f"{_whom(case)}, {markets}" if case["scope"] == "property" else _whom(case)
 
 
 def _opened_at(case: Row) -> datetime:
@@ -120,7 +185,7 @@ def _print(case: Row) -> None:
     facts = [
         ("Case", f"{case['case_id']} ({case['status']}, {case['severity']})"),
         ("Problem", f"{finding_rules()[case['rule']].title} ({case['rule']})"),
-        ("Where", _whom(case)),
+        ("Where", _where(case)),
         ("Finding", case["finding"]),
         ("Size", f"{case['flags']} flags, {case['offers']} offers, {case['stays']} stays"),
         ("Cost", cost_said(case["exposure_eur"], case["amounts"]) or "not about an amount"),

@@ -306,7 +306,10 @@ def cases(
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", min=1, help="Maximum number of cases. Default: 25 in a table, otherwise all.", show_default=False
+            "--limit",
+            min=1,
+            help="Maximum number of problems in a table (default: 25), otherwise of cases (default: all).",
+            show_default=False,
         ),
     ] = None,
     city: City = None,
@@ -315,7 +318,10 @@ def cases(
     form: RowsForm = "table",
     output: Output = None,
 ) -> None:
-    """List the open cases: new ones first, then the most costly. A case groups the findings that have one cause."""
+    """List the open cases: new ones first, then the most costly. A case groups the findings that have one cause.
+
+    In a table, the cases of one problem in several markets are one line.
+    """
     from pipeline.cli import case
 
     case.list_cases(limit, {"city": city, "brand": brand, "property_group": group}, form, output)

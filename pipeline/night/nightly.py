@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 
 from pipeline.audit import stored_audit
 from pipeline.domain.errors import CallsUsedUp, GateBlocked, NightauditError, SweepStopped
@@ -40,7 +40,7 @@ from pipeline.process.signals import stoppable
 from pipeline.publish import published_sweeps
 from pipeline.publish.ledger import restore_entries
 from pipeline.publish.without_rows import published_without_rows
-from pipeline.report import reports_page, write_reports, written_case_pages
+from pipeline.report import problems_of, reports_page, write_reports, written_case_pages
 from pipeline.settings import Settings
 from pipeline.sweep import close
 
@@ -233,6 +233,7 @@ def alert(night: Night) -> Night:
             rules,
             page_address(reports, page, settings.pages_url),
             case_pages=page_addresses(reports, written_case_pages(night.lake), settings.pages_url),
+            problems=partial(problems_of, night.lake),
             block=night.block,
             confirm=again,
             bounds=_bounds_of(settings),

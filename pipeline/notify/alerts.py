@@ -5,20 +5,22 @@ The lake records every message sent, separately for each rule, receiver and way.
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 
 from pipeline.domain.errors import InputError
+from pipeline.domain.problem import Problems
 from pipeline.lake import Lake
 from pipeline.lake.simulated import simulated_note
 from pipeline.lake.user_query import Bounds
 from pipeline.notify.alert_rules import AlertRules, Receiver, Rule
 from pipeline.notify.match import News, Row, messages, news, with_page
 from pipeline.notify.outbox import Outbox, Outgoing
-from pipeline.notify.selected import named, placed, selected, still_open, without_muted
+from pipeline.notify.problem_lines import problem_lines
+from pipeline.notify.selected import is_of_cases, last_start, named, placed, selected, still_open, without_muted
 from pipeline.notify.ways import Tell, mail, through, webhook
 
 logger = logging.getLogger(__name__)
@@ -36,12 +38,14 @@ Confirm = Callable[[Sequence[str]], set[str]]
 class Sent:
     """The result of a rule for one receiver. `failure` is why nothing could be sent.
 
-    `texts` are the messages (subject and text) that were sent or, in a rehearsal, would be.
+    `new` includes the rows `before`: those that were open before the last night, but are new to the receiver. `texts`
+    are the messages (subject and text) that were sent or, in a rehearsal, would be.
     """
 
     rule: str
     receiver: str
     new: int
+    before: int
     resolved: int
     still_open: int
     failure: str | None = None
@@ -54,6 +58,7 @@ def tell_alerts(
     where: str,
     *,
     case_pages: Mapping[str, str] = MappingProxyType({}),
+    problems: Problems | None = None,
     block: Callable[[str], Tell] | None = None,
     confirm: Confirm | None = None,
     is_rehearsal: bool = False,
@@ -61,7 +66,8 @@ def tell_alerts(
 ) -> list[Sent]:
     """Send each receiver what is new and resolved since its last message. The caller holds the writer lock.
 
-    `where` says where to see more, and `case_pages` has the pages of cases by id. `block` returns the way through a
+    `where` says where to see more, and `case_pages` has the pages of cases by id. `problems` groups cases, so that a
+    message has one line for each problem. `block` returns the way through a
     Prefect notification block. Rules with `confirm` send new flags only after `confirm` has found them again. A
     rehearsal sends and records nothing. `bounds` limit the query of one rule.
     Raises InputError if a rule's relation or condition cannot be read; nothing has been sent then.
@@ -71,16 +77,19 @@ def tell_alerts(
     found = {name: placed(lake, rows, case_pages) for name, rows in chosen.items()}
     note = simulated_note(lake.published_file)
     where = f"{note}\n{where}" if note else where
+    began_at = last_start(lake)
+    # Receivers and ways mostly get the same.
+    of_cases = cache(partial(problem_lines, problems, case_pages)) if problems else None
     results = []
     for rule in rules.rule:
         sent = outbox.held.get(rule.name, {})
         heard = without_muted(lake, rule, found[rule.name])
         rows = confirmed(rule, heard, sent, None if is_rehearsal else confirm)
         others = still_open(lake, rule)
+        changes = partial(news, rule, rows, still_open=others, began_at=began_at)
+        write = partial(messages, rule, where=where, lines=of_cases if is_of_cases(rule) else None)
         results += [
-            _tell(
-                outbox, rule, who, rows, others, _ways(who, rules.receiver[who], block), where, case_pages, is_rehearsal
-            )
+            _tell(outbox, rule, who, changes, write, _ways(who, rules.receiver[who], block), case_pages, is_rehearsal)
             for who in rule.who
         ]
     return results
@@ -90,10 +99,9 @@ def _tell(
     outbox: Outbox[_Held],
     rule: Rule,
     who: str,
-    rows: Sequence[Row],
-    still_open: Set[str],
+    changes: Callable[[Mapping[str, str]], News],
+    write: Callable[[News], list[tuple[str, str]]],
     ways: Mapping[str, Tell],
-    where: str,
     case_pages: Mapping[str, str],
     is_rehearsal: bool,
 ) -> Sent:
@@ -106,7 +114,7 @@ def _tell(
     known = {name: by_name.setdefault(name, dict(by_name.get(who, {}))) for name in ways}
     for name, tell in ways.items():
         before = known[name]
-        changed = news(rule, rows, before, still_open)
+        changed = changes(before)
         # The page of an ended case is that of tonight, not the one of the night of its first message.
         ended = {key: with_page(words, case_pages.get(key)) for key, words in changed.resolved.items()}
         changed = replace(changed, resolved=ended)
@@ -114,14 +122,14 @@ def _tell(
         parts = [part for part in (replace(changed, resolved={}), replace(changed, new={})) if part]
         outgoing = [
             Outgoing(subject, text, partial(_remember, before, part))
-            for (subject, text), part in zip(messages(rule, changed, where), parts, strict=True)
+            for (subject, text), part in zip(write(changed), parts, strict=True)
         ]
         texts |= dict.fromkeys((message.subject, message.text) for message in outgoing)
         if outgoing and not is_rehearsal and (why := outbox.send(tell, outgoing)):
             logger.warning("%r could not be notified of %r: %s. The next alerts retry it.", who, rule.name, why)
             failures.append(why)
     assert first is not None  # noqa: S101 - a receiver has a way
-    counts = (len(first.new), len(first.resolved), first.still_open)
+    counts = (len(first.new), len(first.before), len(first.resolved), first.still_open)
     return Sent(rule.name, who, *counts, failures[0] if failures else None, tuple(texts))
 
 

@@ -37,6 +37,8 @@ def _block(text: str, **look: str) -> dict[str, Any]:
 
 
 def _linked(line: str) -> str:
-    """Return the page of a row as a link, and any other line as it is."""
-    address = line.strip()
-    return f"[See the evidence]({address})" if address.startswith(_WEB) else line
+    """Return the page of a row, perhaps after the market that it is about, as a link, and any other line as it is."""
+    about, _, address = line.strip().rpartition(" ")
+    is_page = line.startswith("  ") and address.startswith(_WEB)
+    words = ", ".join(filter(None, ("See the evidence", about.rstrip(":"))))
+    return f"[{words}]({address})" if is_page else line

@@ -1,7 +1,8 @@
 """What is new, still open and resolved: a rule's rows against those sent before."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pipeline.domain.amounts import cost_said
@@ -26,14 +27,30 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Keys and words of the rows that are new to a receiver, and of those that are resolved."""
+    """Keys and words of the rows that are new to a receiver, and of those that are resolved.
+
+    `before` are the keys of the new ones that were open before the last night.
+    """
 
     new: Mapping[str, str]
     resolved: Mapping[str, str]
     still_open: int
+    before: Set[str] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.new or self.resolved)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a message: its words, and the keys of the rows that it is about."""
+
+    keys: Collection[str]
+    words: str
+
+
+# Returns lines about some rows, each about one or several of them; the other rows have a line each.
+Lines = Callable[[tuple[str, ...]], Sequence[Line]]
 
 
 def key_of(rule: Rule, row: Row) -> str:
@@ -43,8 +60,8 @@ def key_of(rule: Rule, row: Row) -> str:
 
 def words_of(rule: Rule, row: Row) -> str:
     """Return a row in words: its place, problem and finding, if it has one, its key, and its page."""
-    words = _in_a_line(key_of(rule, row))
-    if finding := _in_a_line(row.get("finding") or ""):
+    words = in_a_line(key_of(rule, row))
+    if finding := in_a_line(row.get("finding") or ""):
         finding = f"{_problem(row)}{finding}{_cost_and_since(row)}"
         place = ", ".join(f"{word}{_named(row, name)}" for name, word in _PLACE.items() if row.get(name) is not None)
         words = f"{place}: {finding} ({words})" if place else f"{finding} ({words})"
@@ -73,44 +90,77 @@ def with_page(words: str, page: str | None) -> str:
 
 def _named(row: Row, column: str) -> str:
     name = row.get(PROPERTY_NAME) if column == "property_id" else None
-    place = _in_a_line(str(row[column]))
-    return f"{place} ({_in_a_line(name)})" if name else place
+    place = in_a_line(str(row[column]))
+    return f"{place} ({in_a_line(name)})" if name else place
 
 
-def _in_a_line(text: str) -> str:
+def in_a_line(text: str) -> str:
     """Return a text that may be the supplier's on one line and cut, so that it cannot pose as part of the message."""
     line = in_a_chat(" ".join(text[: 2 * _LONGEST].split()))
     return line if len(line) <= _LONGEST and len(text) <= 2 * _LONGEST else f"{line[:_LONGEST]}…"
 
 
-def news(rule: Rule, rows: Sequence[Row], sent: Mapping[str, str], still_open: Set[str] = frozenset()) -> News:
+def news(
+    rule: Rule,
+    rows: Sequence[Row],
+    sent: Mapping[str, str],
+    still_open: Set[str] = frozenset(),
+    began_at: datetime | None = None,
+) -> News:
     """Return what has changed for a receiver since `sent`.
 
     With fewer rows than the rule's `least`, nothing is new, and everything sent is resolved. Keys in `still_open` are
-    not resolved, although the rule no longer selects their rows.
+    not resolved, although the rule no longer selects their rows. `began_at` is the start of the last sweep.
     """
-    now = {key_of(rule, row): words_of(rule, row) for row in rows} if len(rows) >= rule.least else {}
-    new = {key: words for key, words in now.items() if key not in sent}
+    now = {key_of(rule, row): row for row in rows} if len(rows) >= rule.least else {}
+    new = {key: words_of(rule, row) for key, row in now.items() if key not in sent}
     resolved = {key: words for key, words in sent.items() if key not in now and key not in still_open}
-    return News(new, resolved, len(now) - len(new))
+    before = frozenset(key for key in new if _was_open_before(now[key], began_at))
+    return News(new, resolved, len(now) - len(new), before)
 
 
-def messages(rule: Rule, found: News, where: str) -> list[tuple[str, str]]:
-    """Return subject and text of at most two messages: of new rows, and of resolved ones."""
+def _was_open_before(row: Row, began_at: datetime | None) -> bool:
+    opened_at = row.get("opened_at") or row.get("first_flagged_at")
+    return began_at is not None and isinstance(opened_at, datetime) and opened_at < began_at
+
+
+def messages(rule: Rule, found: News, where: str, lines: Lines | None = None) -> list[tuple[str, str]]:
+    """Return subject and text of at most two messages: of new rows, and of resolved ones.
+
+    Rows that were open before the last night come last, and are counted apart.
+    """
     written = []
     if found.new:
-        subject = f"nightaudit [{rule.severity}] {rule.name}: {len(found.new):,} new"
+        listed = _lines(found.new, lines)
+        before = [line for line in listed if set(line.keys) <= found.before]
+        tonight = [line for line in listed if line not in before]
+        counts = [(tonight, "new"), (before, "open before tonight")]
+        subject = ", ".join(_counted(those, what) for those, what in counts if those)
         others = f"\n{found.still_open:,} reported before are still open." if found.still_open else ""
-        written.append((subject, f"{_listed(found.new)}{others}\n{where}"))
+        text = f"{_listed([*tonight, *before])}{others}\n{where}"
+        written.append((f"nightaudit [{rule.severity}] {rule.name}: {subject}", text))
     if found.resolved:
-        subject = f"nightaudit [resolved] {rule.name}: {len(found.resolved):,} resolved"
+        listed = _lines(found.resolved, lines)
+        subject = f"nightaudit [resolved] {rule.name}: {_counted(listed, 'resolved')}"
         left = found.still_open + len(found.new)
-        written.append((subject, f"{_listed(found.resolved)}\n{left:,} still open.\n{where}"))
+        written.append((subject, f"{_listed(listed)}\n{left:,} still open.\n{where}"))
     return written
 
 
-def _listed(rows: Mapping[str, str]) -> str:
-    lines = [f"- {words}" for words in list(rows.values())[:LISTED]]
-    if len(rows) > LISTED:
-        lines.append(f"- and {len(rows) - LISTED:,} more")
-    return "\n".join(lines)
+def _lines(rows: Mapping[str, str], lines: Lines | None) -> list[Line]:
+    listed = list(lines(tuple(rows))) if lines else []
+    known = {key for line in listed for key in line.keys}
+    return [*listed, *(Line((key,), words) for key, words in rows.items() if key not in known)]
+
+
+def _counted(lines: Sequence[Line], what: str) -> str:
+    """Return the number of lines, with that of their rows, which are cases then, if they are more."""
+    rows = sum(len(line.keys) for line in lines)
+    return f"{len(lines):,} {what}" + (f" ({rows:,} cases)" if rows > len(lines) else "")
+
+
+def _listed(lines: Sequence[Line]) -> str:
+    listed = [f"- {line.words}" for line in lines[:LISTED]]
+    if len(lines) > LISTED:
+        listed.append(f"- and {len(lines) - LISTED:,} more")
+    return "\n".join(listed)

@@ -1,8 +1,10 @@
 """The rows that a rule selects, with the names and pages that a message shows, and what is open besides."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
@@ -24,9 +26,11 @@ _CASES = (
     "FROM report.finding_case WHERE status <> 'closed' AND scope = 'property'"
 )
 
+_OF_CASES: Final = ("report.finding_case", ("case_id",))
+
 # Ids of what is open. A case that someone takes on, or one whose severity falls, is not resolved.
 _OPEN: Mapping[tuple[str, tuple[str, ...]], str] = {
-    ("report.finding_case", ("case_id",)): "SELECT case_id FROM report.finding_case WHERE status <> 'closed'",
+    _OF_CASES: "SELECT case_id FROM report.finding_case WHERE status <> 'closed'",
     ("report.flag", ("flag_id",)): "SELECT flag_id FROM report.flag",
 }
 _MUTED = "SELECT rule, property_id, market FROM report.finding_case WHERE status = 'muted'"
@@ -89,6 +93,18 @@ def placed(lake: Lake, rows: list[Row], case_pages: Mapping[str, str]) -> list[R
         page = case_pages.get(case_id) if case_id else None
         shown.append({**row, CASE_PAGE: page} if page else row)
     return shown
+
+
+def is_of_cases(rule: Rule) -> bool:
+    """Whether a rule's rows are cases, each known by its id."""
+    return (rule.relation, rule.key) == _OF_CASES
+
+
+def last_start(lake: Lake) -> datetime | None:
+    """Return when the last published sweep began."""
+    (found,) = query_published(lake.published_file, "SELECT max(started_at) FROM mart.sweep").fetchall()
+    began_at: datetime | None = found[0]
+    return began_at
 
 
 def still_open(lake: Lake, rule: Rule) -> set[str]:

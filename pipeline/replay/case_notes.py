@@ -47,8 +47,8 @@ def refuse_unknown_places(lake: Lake, places: Mapping[str, str | None]) -> None:
         )
 
 
-def open_cases(lake: Lake, limit: int, places: Mapping[str, str | None] | None = None) -> list[Row]:
-    """Return the open cases as `cases_query` does, `limit` of them."""
+def open_cases(lake: Lake, limit: int | None, places: Mapping[str, str | None] | None = None) -> list[Row]:
+    """Return the open cases as `cases_query` does, `limit` of them; None: all."""
     return _rows(lake, f"{cases_query(places or {})} LIMIT $limit", {"limit": limit})
 
 

@@ -1,5 +1,6 @@
 """Reports for people: self-contained pages, and the same figures as CSV, Parquet and JSON next to them."""
 
+from pipeline.report.case_problems import problems_of
 from pipeline.report.scope import Scope
 from pipeline.report.write import (
     REPORTS,
@@ -16,6 +17,7 @@ __all__ = [
     "Scope",
     "Written",
     "as_markdown",
+    "problems_of",
     "reports_page",
     "write_dictionary",
     "write_reports",

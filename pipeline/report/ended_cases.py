@@ -24,11 +24,14 @@ def ended_cases(reader: Reader) -> pl.DataFrame:
     return described(reader, with_why(reader, reader.ended))
 
 
-def with_why(reader: Reader, ended: pl.DataFrame) -> pl.DataFrame:
-    """Return ended cases with `ended_by`: why most of their findings ended; NULL if some were corrected."""
+def with_why(reader: Reader, ended: pl.DataFrame, sweep_id: str | None = None) -> pl.DataFrame:
+    """Return cases that ended with a sweep with `ended_by`: why most of their findings did; NULL: some were corrected.
+
+    The default of `sweep_id` is the last one.
+    """
     flags = reader.query(
         "SELECT rule, property_id, market, ended_by FROM report.flag_history WHERE resolved_sweep_id = $sweep_id",
-        {"sweep_id": reader.night["sweep_id"]},
+        {"sweep_id": sweep_id or reader.night["sweep_id"]},
     )
     is_corrected = (pl.col("ended_by") == "value").any()
     why = pl.when(~is_corrected).then(pl.col("ended_by").mode().sort().first())
@@ -112,6 +115,7 @@ def ended_problems(ended: pl.DataFrame) -> pl.DataFrame:
             most_severe(),
             why_it_ended.first().alias("why_it_ended"),
             pl.col("evidence").list.first().struct.field("finding").first().alias("finding"),
+            pl.col("case_id").str.join(" ").alias("case_id"),
             pl.col("case_id").filter(~has_page).str.join(" ").replace("", None).alias("without_page"),
             page.filter(has_page).alias("pages"),
             *cost_and_since(),

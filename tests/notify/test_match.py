@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.domain.problem import Problem
 from pipeline.notify.alert_rules import Rule
-from pipeline.notify.match import LISTED, messages, news
+from pipeline.notify.match import LISTED, Line, messages, news
+from pipeline.notify.problem_lines import problem_lines
 
 RULE = Rule(name="floors", relation="report.flag", who=("me",))
 KEYS = st.sets(st.sampled_from("abcdefgh"))
@@ -130,3 +132,73 @@ def test_a_long_list_is_cut_and_counted():
     ((_, text),) = messages(RULE, news(RULE, rows(str(n) for n in range(LISTED + 5)), {}), "see the page")
     assert text.count("- ") == LISTED + 1
     assert "and 5 more" in text
+
+
+LAST_NIGHT = datetime(2026, 10, 14, 2, tzinfo=UTC)
+CASES = RULE.model_copy(update={"name": "cases", "relation": "report.finding_case", "key": ("case_id",)})
+
+
+def test_what_was_open_before_tonight_is_no_news_of_tonight():
+    """A receiver who is added to a rule is sent all that is open, and can see what of it is new."""
+    earlier = datetime(2026, 10, 13, 2, tzinfo=UTC)
+    found = [{"flag_id": f"old-{n}", "finding": "It stood.", "first_flagged_at": earlier} for n in range(12)]
+    found += [{"flag_id": "new", "finding": "It opened.", "first_flagged_at": LAST_NIGHT}]
+    ((subject, text),) = messages(RULE, news(RULE, found, {}, began_at=LAST_NIGHT), "see the page")
+    assert subject == "nightaudit [warning] floors: 1 new, 12 open before tonight"
+    assert text.startswith("- It opened. (new)\n- It stood.")
+    ((subject, _),) = messages(RULE, news(RULE, found[:2], {}, began_at=LAST_NIGHT), "see the page")
+    assert subject == "nightaudit [warning] floors: 2 open before tonight"
+    ((subject, _),) = messages(RULE, news(RULE, [{"flag_id": "x"}], {}, began_at=LAST_NIGHT), "see the page")
+    assert subject == "nightaudit [warning] floors: 1 new"
+
+
+def test_the_cases_of_a_problem_are_one_line_and_a_row_without_a_problem_keeps_its_own():
+    found = news(CASES, [{"case_id": name} for name in "abc"], {"d": "what was sent of d", "e": "what was sent of e"})
+
+    def lines(keys):
+        return [Line([key for key in keys if key in "abd"], "one problem")]
+
+    new, over = messages(CASES, found, "see the page", lines)
+    assert new == ("nightaudit [warning] cases: 2 new (3 cases)", "- one problem\n- c\nsee the page")
+    assert over[0] == "nightaudit [resolved] cases: 2 resolved"
+    assert over[1].startswith("- one problem\n- what was sent of e\n")
+
+
+PROBLEM = {
+    "cases": {"case-a": "DE, 60 EUR", "case-b": "SE, 30 EUR"},
+    "status": "closed",
+    "title": "Price differs",
+    "whom": "property 7 (Hotel Astoria)",
+    "markets": "DE, SE",
+    "finding": "8 offers.",
+    "cost": "90 EUR",
+    "since": date(2026, 10, 14),
+    "why_it_ended": "the offer is gone",
+}
+
+
+def lines_of(pages=(), **changed):
+    (line,) = problem_lines(lambda _: [Problem(**(PROBLEM | changed))], dict(pages), ("case-a", "case-b"))
+    return line.words
+
+
+def test_a_line_of_a_problem_names_its_markets_once_and_says_what_its_page_is_about():
+    said = "- property 7 (Hotel Astoria), DE, SE: Price differs. 8 offers. Cost: 90 EUR, found since 14 Oct 2026."[2:]
+    assert lines_of() == f"{said} Ended: the offer is gone. (case-a case-b)"
+    assert lines_of(why_it_ended="") == f"{said} (case-a case-b)"
+    assert lines_of({"case-b": "https://x/b.html"}).splitlines()[1] == "  SE, 30 EUR: https://x/b.html"
+    of_one = lines_of({"case-a": "https://x/a.html"}, cases={"case-a": "DE, 60 EUR"})
+    assert of_one.splitlines()[1] == "  https://x/a.html"
+    many = {f"case-{number}": "DE" for number in range(9)}
+    assert lines_of(cases=many).endswith("(case-0 case-1 case-2 case-3 case-4 and 4 more)")
+
+
+@pytest.mark.parametrize("name", ["whom", "finding"])
+def test_what_a_supplier_wrote_forges_no_line_of_a_problem(name):
+    hostile = "a\n- property 8: forged <!channel> [x](https://attacker.example) \u202e" + "b" * 100_000
+    text = lines_of(**{name: hostile})
+    assert "\n" not in text
+    assert text.isprintable()
+    assert not set(text) & set("<>[]@`")
+    assert "://" not in text
+    assert len(text) < 2_000

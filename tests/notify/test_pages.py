@@ -73,6 +73,12 @@ def test_without_a_public_address_a_card_names_the_file_and_has_no_button():
     assert "actions" not in attachment["content"]
 
 
+def test_the_card_says_which_market_a_page_is_about():
+    (attachment,) = card("a subject", "- a row\n  SE, 20 EUR: https://rates.example/case-1.html")["attachments"]
+    texts = [block["text"] for block in attachment["content"]["body"]]
+    assert texts[-1] == "[See the evidence, SE, 20 EUR](https://rates.example/case-1.html)"
+
+
 def test_teams_gets_the_card_and_others_the_text(monkeypatch):
     with receiver() as (address, got):
         webhook(address)("a subject", TEXT)

@@ -98,7 +98,10 @@ def told(lake: Lake) -> list[str]:
 def test_what_someone_takes_on_is_not_told_as_resolved_and_what_is_muted_not_at_all(lake):
     refresh(lake)
     (case,) = open_cases(lake, 10)
-    assert told(lake) == ["nightaudit [warning] cases: 1 new", "nightaudit [warning] flags: 1 new"]
+    assert told(lake) == [
+        "nightaudit [warning] cases: 1 open before tonight",
+        "nightaudit [warning] flags: 1 open before tonight",
+    ]
     say_of_case(lake, case["case_id"], started_at(2), is_acknowledged=True)
     refresh(lake)
     assert told(lake) == []

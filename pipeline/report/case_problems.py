@@ -1,0 +1,83 @@
+"""Problems for messages and the terminal, grouped and worded as in the digest, with its costs."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from pipeline.domain.amounts import cost_said
+from pipeline.domain.problem import Problem
+from pipeline.lake import Lake
+from pipeline.lake.database import failed_query, open_published
+from pipeline.report.cases import calls, described
+from pipeline.report.ended_cases import ended_problems, with_why
+from pipeline.report.read import Reader
+from pipeline.report.scope import Scope
+
+_Row = Mapping[str, Any]
+
+
+def problems_of(lake: Lake, case_ids: Collection[str]) -> list[Problem]:
+    """Return the problems of some cases: those that are open, then those that ended, each time the most urgent first.
+
+    Ids that the published file does not have are left out. Raises CorruptObject if the file cannot be read.
+    """
+    if not case_ids:
+        return []
+    with open_published(lake.published_file) as session:
+        try:
+            return _problems(Reader(session, Scope()), case_ids)
+        except duckdb.Error as error:
+            raise failed_query(lake.published_file, error) from None
+
+
+def _problems(reader: Reader, case_ids: Collection[str]) -> list[Problem]:
+    query = "SELECT * FROM report.finding_case WHERE case_id IN $ids ORDER BY urgency"
+    found = reader.named(reader.query(query, {"ids": list(case_ids)}))
+    # Files of earlier versions lack this column.
+    found = found if "opened_at" in found.columns else found.with_columns(opened_at="first_seen_at")
+    is_closed = pl.col("status") == "closed"
+    open_now, ended = found.filter(~is_closed), found.filter(is_closed)
+    lines = calls(described(reader, open_now)).rows(named=True) if open_now.height else []
+    if ended.height:
+        lines += ended_problems(described(reader, _with_why(reader, ended))).rows(named=True)
+    cases = {row["case_id"]: row for row in found.iter_rows(named=True)}
+    return [_problem(line, [cases[case_id] for case_id in line["case_id"].split()]) for line in lines]
+
+
+def _with_why(reader: Reader, ended: pl.DataFrame) -> pl.DataFrame:
+    """Return cases that ended on any night with `ended_by`."""
+    sweeps = {night["started_at"]: night["sweep_id"] for night in reader.nights}
+    nights = ended.partition_by("closed_at", maintain_order=True)
+    return pl.concat(with_why(reader, of, sweeps.get(of["closed_at"][0])) for of in nights)
+
+
+def _problem(line: _Row, cases: list[_Row]) -> Problem:
+    first = cases[0]
+    markets = line["market"] if "market" in line else line["in"]
+    return Problem(
+        cases={case["case_id"]: _market_and_cost(case) for case in cases},
+        status=first["status"],
+        title=line["rule_words"],
+        whom=_whom(first),
+        markets=markets or "" if first["scope"] == "property" else "",
+        finding=line["finding"],
+        cost=line["cost"],
+        since=line["since"],
+        why_it_ended=line.get("why_it_ended", ""),
+    )
+
+
+def _whom(case: _Row) -> str:
+    if case["scope"] == "property":
+        name = f" ({case['property_name']})" if case["property_name"] else ""
+        return f"property {case['property_id']}{name}"
+    pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
+    return f"market {case['market']}{pair}" if case["scope"] == "market" else f"the supplier{pair}"
+
+
+def _market_and_cost(case: _Row) -> str:
+    cost = cost_said(case["exposure_eur"], case["amounts"])
+    market = case["market"] or ", ".join(case["markets"]) or "all markets"
+    return f"{market}, {cost}" if cost else market
