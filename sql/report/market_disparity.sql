@@ -21,8 +21,10 @@
 -- days are enough: it must also deviate from the middle one of them, and is compared with that one without conversion.
 -- If that one is beyond all rates of 31 days too, either both are dearer or the supplier has a rate of its own: prices
 -- of one property cannot tell which. The finding says so, and is only as severe as what neither explains.
--- Converted prices never outvote markets that agree in one currency. If as many of them deviate alike, the finding
--- names both sides. If only one market shares the reference market's currency, they decide which of the two deviates.
+-- Two markets or more outvote the reference market if they agree and are more than half of all that have a price, the
+-- reference market included. If markets agree by halves, the finding names both sides.
+-- Converted prices never outvote markets that agree in one currency. If as many of them say otherwise, the finding
+-- names both sides too. If only one market shares the reference market's currency, they decide which of the two deviates.
 -- If no third price agrees with one of two, the finding says that it may be the other one that deviates.
 -- Where lists and details of one sweep disagree on whether the reference market deviates, those with more markets
 -- decide, provided that its own price is level in both. If one of them has only two prices, the other decides by the
@@ -220,7 +222,8 @@ outvoted AS (
     SELECT
         voted.*,
         sign(voted.markets_dearer::BIGINT - voted.markets_cheaper::BIGINT) AS side,
-        (voted.markets_agreed >= 2 AND 2 * voted.markets_agreed > voted.markets_compared)
+        -- The reference market's own price is one more vote: two against two accuse neither side.
+        (voted.markets_agreed >= 2 AND 2 * voted.markets_agreed > voted.markets_compared + 1)
         OR (
             voted.markets_compared >= 2
             AND greatest(voted.markets_dearer, voted.markets_cheaper) = voted.markets_compared
@@ -350,7 +353,11 @@ stood AS (
         stand.is_reference_apart,
         abs(100 + pair.gap_pct - CASE WHEN pair.gap > 0 THEN stand.level_dearer ELSE stand.level_cheaper END)
             AS from_level,
-        2 * markets_apart > stand.markets_compared AS is_of_most -- noqa: RF02
+        2 * markets_apart > stand.markets_compared AS is_of_most, -- noqa: RF02
+        stand.markets_agreed >= 2
+        AND 2 * stand.markets_agreed > stand.markets_compared
+        AND NOT stand.is_outvoted
+        AND NOT is_shown_by_other AS are_halves -- noqa: RF02
     FROM pair
     INNER JOIN stand
         ON
@@ -480,7 +487,8 @@ measured AS (
     WHERE NOT (stood.is_reference_apart AND stood.is_of_most)
 ),
 
--- Markets that deviate as a converted price does, in several currencies, and those that stand by the reference market.
+-- Markets that deviate as a price does, and those that stand by the reference market: of a converted price, in several
+-- currencies; of another, where its currency alone is split in halves.
 sides AS (
     SELECT
         side.source,
@@ -509,6 +517,8 @@ sides AS (
             pair.currency,
             pair.currency_basis,
             pair.is_standing,
+            measured.currency_basis = 'same' AS is_of_one_currency,
+            measured.are_halves,
             (pair.currency_basis = 'same' OR pair.is_beyond)
             AND pair.is_apart
             AND sign(pair.gap) = sign(measured.gap)
@@ -520,16 +530,20 @@ sides AS (
                 AND pair.property_id = measured.property_id
                 AND pair.reference_offer_key = measured.reference_offer_key
         WHERE
-            measured.currency_basis = 'reference_rate'
-            AND NOT measured.is_beside
+            NOT measured.is_beside
+            AND (measured.currency_basis = 'reference_rate' OR measured.are_halves)
     ) AS side
     GROUP BY side.source, side.property_id, side.offer_key
     HAVING
         len(alike) >= len(standing) -- noqa: RF02
         -- One rate concerns one currency.
-        AND count(DISTINCT side.currency) FILTER (WHERE side.is_alike) > 1
-        -- Without another market in its own currency, the reference market stands alone: converted prices decide.
-        AND bool_or(side.currency_basis = 'same')
+        AND (
+            count(DISTINCT side.currency) FILTER (WHERE side.is_alike) > 1
+            OR (any_value(side.is_of_one_currency) AND len(alike) > 1) -- noqa: RF02
+        )
+        -- Without another market in its own currency, the reference market stands alone: converted prices decide, unless
+        -- they agree by halves.
+        AND (bool_or(side.currency_basis = 'same') OR any_value(side.are_halves))
 ),
 
 -- Whether a rate or prices deviate, all markets together say: those in its currency, and those that outvote them.
@@ -540,7 +554,10 @@ together AS (
         measured.offer_key,
         list(
             mart.observation(
-                CASE WHEN pair.currency = measured.currency THEN 'compared' ELSE 'witness' END,
+                CASE
+                    WHEN measured.currency_basis = 'reference_rate' AND pair.currency = measured.currency THEN 'compared'
+                    ELSE 'witness'
+                END,
                 pair.source,
                 pair.property_id,
                 pair.offer_key,
@@ -566,6 +583,61 @@ together AS (
         (measured.middle IS NOT NULL OR sides.offer_key IS NOT NULL)
         AND NOT measured.is_beside
     GROUP BY measured.source, measured.property_id, measured.offer_key
+),
+
+-- Where markets in its currency outvote the reference market, and converted prices agree with it: both sides, if it
+-- has as many. Converted prices never outvote markets that agree in one currency, but they may be right.
+defended AS (
+    SELECT
+        accused.source,
+        accused.property_id,
+        accused.reference_offer_key,
+        list(DISTINCT side.market ORDER BY side.market) FILTER (
+            WHERE
+            sign(side.gap) = accused.side
+            AND (side.is_alike OR (side.is_leaning AND side.from_level <= side.agreed_pct / 100))
+        ) AS against,
+        list_sort(
+            list_append(
+                coalesce(
+                    list_filter(
+                        list(DISTINCT side.market) FILTER (
+                            WHERE
+                            side.is_standing
+                            AND (side.is_best OR coalesce(100 * side.from_level > abs(side.gap_pct), TRUE))
+                        ),
+                        LAMBDA market: NOT list_contains(against, market) -- noqa: RF02
+                    ),
+                    []
+                ),
+                any_value(side.reference_market)
+            )
+        ) AS standing,
+        list(side.as_witness ORDER BY side.market, side.currency) FILTER (
+            WHERE side.is_standing OR side.is_alike
+        ) AS witnesses
+    FROM (
+        SELECT DISTINCT
+            stood.source,
+            stood.property_id,
+            stood.reference_offer_key,
+            sign(stood.gap) AS side
+        FROM stood
+        WHERE
+            stood.is_best
+            AND stood.currency_basis = 'same'
+            AND stood.is_reference_apart
+            AND stood.is_of_most
+            AND stood.markets_agreed >= 2
+            AND NOT stood.is_shown_by_other
+    ) AS accused
+    INNER JOIN leaned AS side
+        ON
+            side.source = accused.source
+            AND side.property_id = accused.property_id
+            AND side.reference_offer_key = accused.reference_offer_key
+    GROUP BY accused.source, accused.property_id, accused.reference_offer_key
+    HAVING len(standing) >= len(against) -- noqa: RF02
 ),
 
 found AS (
@@ -711,8 +783,8 @@ found AS (
             [] AS alike_markets,
             FALSE AS is_of_two,
             any_value(stood.markets_compared) > 1 AND any_value(stood.markets_agreed) < 2 AS is_in_disagreement,
-            [] AS split_markets,
-            [] AS standing_markets,
+            coalesce(any_value(defended.against), []) AS split_markets,
+            coalesce(any_value(defended.standing), []) AS standing_markets,
             arg_min(
                 {
                     'market': stood.market,
@@ -735,8 +807,14 @@ found AS (
                 ELSE []
             END
             || [any_value(stood.reference_observation)]
+            || coalesce(any_value(defended.witnesses), [])
             || coalesce(any_value(lent.witnesses), []) AS evidence
         FROM stood
+        LEFT JOIN defended
+            ON
+                defended.source = stood.source
+                AND defended.property_id = stood.property_id
+                AND defended.reference_offer_key = stood.reference_offer_key
         LEFT JOIN lent
             ON
                 lent.source = stood.source
@@ -755,7 +833,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    17 AS rule_version,
+    18 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,

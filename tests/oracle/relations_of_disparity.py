@@ -63,7 +63,7 @@ def disparities(parity: list[Row], cells: list[Row], reference_market: str, rate
             others = [other for other in of_offer if other is not vote]
             is_reference_apart, shown_by = _with_other(vote, others[0], rates) if others else (vote.is_outvoted, [])
             cells_of_stay = of_stay[key_of(vote.pairs[0], _STAY)]
-            found += _judged(vote.pairs, cells_of_stay, reference_market, rates, is_reference_apart, shown_by)
+            found += _judged(vote, cells_of_stay, reference_market, rates, is_reference_apart, shown_by)
     return found
 
 
@@ -81,6 +81,7 @@ class _Vote:
     compared: int
     side: int
     is_outvoted: bool
+    agreed: int
 
 
 def _with_other(vote: _Vote, other: _Vote, rates: Rates) -> tuple[bool, list[Row]]:
@@ -134,9 +135,9 @@ def _vote(pairs: list[Row], rates: Rates) -> _Vote:
     )
     dearer, cheaper = (len(_markets(leaning, lambda row, side=side: _is_dearer(row) is side)) for side in (True, False))
     most = max(dearer, cheaper)
-    is_outvoted = (agreed >= 2 and 2 * agreed > compared) or (compared >= 2 and most == compared)
+    is_outvoted = (agreed >= 2 and 2 * agreed > compared + 1) or (compared >= 2 and most == compared)
     is_outvoted = is_outvoted or (compared == most == 1 and _is_confirmed(apart[0], pairs, best, rates))
-    return _Vote(pairs, compared, (dearer > cheaper) - (dearer < cheaper), is_outvoted)
+    return _Vote(pairs, compared, (dearer > cheaper) - (dearer < cheaper), is_outvoted, agreed)
 
 
 def _is_confirmed(row: Row, pairs: list[Row], best: list[Row], rates: Rates) -> bool:
@@ -168,6 +169,13 @@ def _is_alike(row: Row, other: Row) -> bool:
     return _is_dearer(row) is _is_dearer(other) and abs(share - 1) <= (DISPARITY_PCT + ALLOWED_PCT) / 100
 
 
+def _is_alike_in_basis(row: Row, other: Row) -> bool:
+    """Whether two prices deviate from the reference market by about the same share; rates cost nothing in one basis."""
+    share = (100 + row["gap_pct"]) / (100 + other["gap_pct"])
+    allowed = ALIKE_PCT if other["currency_basis"] == "same" else DISPARITY_PCT + ALLOWED_PCT
+    return _is_dearer(row) is _is_dearer(other) and abs(share - 1) <= allowed / 100
+
+
 def _is_standing(row: Row, pairs: list[Row], rates: Rates) -> bool:
     """Whether a price agrees with the reference market's: one that only a rate of the month explains does not."""
     if row["verdict"] == "meet":
@@ -184,7 +192,7 @@ def _best(pairs: list[Row]) -> list[Row]:
 
 
 def _judged(
-    pairs: list[Row],
+    vote: _Vote,
     cells: list[Row],
     reference_market: str,
     rates: Rates,
@@ -192,10 +200,10 @@ def _judged(
     shown_by: list[Row],
 ) -> list[Row]:
     """Return the findings; `shown_by`: pairs of the other source that say which market's price it is."""
+    pairs, best = vote.pairs, _best(vote.pairs)
     apart = [row for row in pairs if _is_apart(row, pairs, rates)]
     if not apart:
         return []
-    best = _best(pairs)
     best_apart = [row for row in best if row in apart]
     all_apart, apart_of_best = apart, best_apart
     compared = len({row["market"] for row in best})
@@ -217,7 +225,7 @@ def _judged(
             if peer is None or (peer in all_apart and _is_beyond(peer, 31, rates)):
                 if peer is None or _is_beyond(row, 31, rates):
                     least = _least_unexplained(row, peer, pairs, all_apart, rates)
-                    is_split = _is_split(row, pairs, all_apart, rates)
+                    is_split = _is_split(row, vote, all_apart, rates, bool(shown_by))
                     others = [_witness(best, apart_of_best)] if peer is None and not is_split else pairs
                     shown = _shown_by(row, others)
                     is_of_both = row["currency_basis"] == "same" and not is_reference_apart
@@ -236,8 +244,8 @@ def _judged(
         middle = min(blamed, key=lambda row: (abs(100 + row["gap_pct"] - level), row["market"], row["currency"]))
         finding = _finding_of_reference(middle, reference_market, compared, len(sides[_is_dearer(middle)]), rates)
         others = [*blamed, *(row for row in leaning if row not in best_apart)]
-        if compared == 1:
-            others += _alike(blamed[0], pairs, best, rates)
+        others += _alike(blamed[0], pairs, best, rates) if compared == 1 else []
+        others += _defending(middle, leaning, vote, level, rates) if not shown_by else []
         of_reference = {
             "offer": key_of(middle["against"], OFFER),
             "compared_offers": [key_of(row["of"], OFFER) for row in blamed],
@@ -262,19 +270,53 @@ def _witness(best: list[Row], apart: list[Row]) -> Row | None:
     return min((row for row in best if row not in apart), key=lambda row: row["market"], default=None)
 
 
-def _is_split(row: Row, pairs: list[Row], apart: list[Row], rates: Rates) -> bool:
-    """Whether as many markets deviate alike, converted from several currencies, as stand by the reference market."""
+def _defending(row: Row, leaning: list[Row], vote: _Vote, level: float, rates: Rates) -> list[Row]:
+    """Return the other prices, if with the reference market as many markets stand by it as deviate from it alike."""
+    if row["currency_basis"] != "same" or vote.agreed < 2:
+        return []
+    pairs, best = vote.pairs, _best(vote.pairs)
+
+    def away(each: Row) -> float:
+        return 100 * abs((100 + each["gap_pct"]) / level - 1)
+
+    converted = [each for each in pairs if each not in best]
+    alike = [
+        each
+        for each in converted
+        if _is_apart(each, pairs, rates)
+        and _is_beyond(each, 31, rates)
+        and _is_dearer(each) is _is_dearer(row)
+        and away(each) <= DISPARITY_PCT + ALLOWED_PCT
+    ]
+    agreed = [each for each in leaning if _is_dearer(each) is _is_dearer(row) and away(each) <= ALIKE_PCT]
+    standing = [each for each in pairs if _is_standing(each, pairs, rates)]
+    clear = [
+        each
+        for each in standing
+        if each in best or _is_dearer(each) is not _is_dearer(row) or away(each) > abs(each["gap_pct"])
+    ]
+    against = _markets([*agreed, *alike], bool)
+    return [*standing, *alike] if 1 + len(_markets(clear, bool) - against) >= len(against) else []
+
+
+def _is_split(row: Row, vote: _Vote, apart: list[Row], rates: Rates, is_shown_by_other: bool) -> bool:
+    """Whether as many markets deviate alike as stand by the reference market.
+
+    Of a converted price, in several currencies; of another, where those in the reference market's are split in halves.
+    """
+    is_same, pairs = row["currency_basis"] == "same", vote.pairs
+    are_halves = vote.agreed >= 2 and 2 * vote.agreed > vote.compared and not (vote.is_outvoted or is_shown_by_other)
     alike = [
         each
         for each in apart
-        if row["currency_basis"] == "reference_rate" and _is_beyond(each, 31, rates) and _is_alike(each, row)
+        if (are_halves or not is_same) and _is_beyond(each, 31, rates) and _is_alike_in_basis(each, row)
     ]
     standing = {each["market"] for each in pairs if _is_standing(each, pairs, rates)}
     standing -= {each["market"] for each in alike}
     return (
         len({each["market"] for each in alike}) > len(standing)
-        and len({each["currency"] for each in alike}) > 1
-        and any(each["currency_basis"] == "same" for each in pairs)
+        and (len({each["currency"] for each in alike}) > 1 or (is_same and len({each["market"] for each in alike}) > 1))
+        and (are_halves or any(each["currency_basis"] == "same" for each in pairs))
     )
 
 
