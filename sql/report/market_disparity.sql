@@ -21,10 +21,11 @@
 -- days are enough: it must also deviate from the middle one of them, and is compared with that one without conversion.
 -- If that one is beyond all rates of 31 days too, either both are dearer or the supplier has a rate of its own: prices
 -- of one property cannot tell which. The finding says so, and is only as severe as what neither explains.
--- Two markets or more outvote the reference market if they agree and are more than half of all that have a price, the
--- reference market included. If markets agree by halves, the finding names both sides.
+-- Two markets or more outvote the reference market if they agree and are more than half of all that have a price, itself
+-- included. If markets agree by halves, the finding names both sides.
 -- Converted prices never outvote markets that agree in one currency. If as many of them say otherwise, the finding
--- names both sides too. If only one market shares the reference market's currency, they decide which of the two deviates.
+-- names both sides too. If only one market shares the reference market's currency, they decide which of the two
+-- deviates.
 -- If no third price agrees with one of two, the finding says that it may be the other one that deviates.
 -- Where lists and details of one sweep disagree on whether the reference market deviates, those with more markets
 -- decide, provided that its own price is level in both. If one of them has only two prices, the other decides by the
@@ -541,8 +542,8 @@ sides AS (
             count(DISTINCT side.currency) FILTER (WHERE side.is_alike) > 1
             OR (any_value(side.is_of_one_currency) AND len(alike) > 1) -- noqa: RF02
         )
-        -- Without another market in its own currency, the reference market stands alone: converted prices decide, unless
-        -- they agree by halves.
+        -- Without another market in its own currency, the reference market stands alone: converted prices decide,
+        -- unless they agree by halves.
         AND (bool_or(side.currency_basis = 'same') OR any_value(side.are_halves))
 ),
 
@@ -555,7 +556,8 @@ together AS (
         list(
             mart.observation(
                 CASE
-                    WHEN measured.currency_basis = 'reference_rate' AND pair.currency = measured.currency THEN 'compared'
+                    WHEN measured.currency_basis = 'reference_rate' AND pair.currency = measured.currency
+                        THEN 'compared'
                     ELSE 'witness'
                 END,
                 pair.source,

@@ -21,7 +21,7 @@ from itertools import combinations
 from typing import Any
 
 import relations_of_prices
-from history import OFFER, History, Key, Row, add, key_of
+from history import OFFER, UNOBSERVED_NIGHTS, History, Key, Row, add, key_of
 from pairs_known import known
 from raw_zone import Sweep
 from relations_of_disparity import ALIKE_PCT, ALLOWED_PCT, DISPARITY_PCT, disparities
@@ -323,14 +323,17 @@ class _Sold:
 
 
 class _Sales:
-    """Which properties are on sale in a market: those that had offers, and were not answered without any since."""
+    """Which properties are on sale in a market: those still requested that had offers, and none denied since."""
 
     def __init__(self) -> None:
         self._last: dict[Key, Row] = {}
+        self._asked: dict[Key, date] = {}
 
     def note(self, sweep: Sweep, history: History) -> None:
         answers: dict[Key, list[bool | None]] = {}
         for key, cell in history.cells.items():
+            if cell["sweep_id"] == sweep.sweep_id:
+                self._asked[key[:4]] = sweep.snapshot_date
             if cell["sweep_id"] == sweep.sweep_id and cell["status"] in {"offered", "no_offer", "absent"}:
                 # Nothing is known where a part could not be read.
                 said = True if cell["status"] == "offered" else False if cell["is_whole"] else None
@@ -344,10 +347,14 @@ class _Sales:
     def on_sale(self) -> dict[str, int]:
         """Return how many properties are; what a silent market last sold still is, for a day or two."""
         last_sold: dict[Key, datetime] = {}
-        for (source, _, market, _), row in self._last.items():
+        latest = max(self._asked.values())
+        asked = {
+            place: row for place, row in self._last.items() if (latest - self._asked[place]).days < UNOBSERVED_NIGHTS
+        }
+        for (source, _, market, _), row in asked.items():
             last_sold[source, market] = max(row["sold_at"], last_sold.get((source, market), row["sold_at"]))
         found: dict[str, set[int]] = {}
-        for (source, property_id, market, _), row in self._last.items():
+        for (source, property_id, market, _), row in asked.items():
             is_of_last = row["sold_at"] == last_sold[source, market]
             if not row["quiet"] or (is_of_last and len(row["quiet"]) <= SILENT_NIGHTS):
                 found.setdefault(market, set()).add(property_id)
