@@ -17,6 +17,7 @@ from pipeline.lake.delta import commit_rows, committed_files
 from pipeline.replay.finding import Row
 
 PREFIX = "case-"
+UNKNOWN = "-"
 
 
 _NAMED = (
@@ -98,14 +99,19 @@ def say_of_case(
         {"action": action, "value": value} for action, value in said.items() if value is not None
     ]
     if is_acknowledged:
-        sizes = [abs(size) for size in (case["lowest_pct"], case["highest_pct"]) if size is not None]
-        rows.append({"action": "acknowledge", "value": str(max(sizes)) if sizes else None})
+        rows.append({"action": "acknowledge", "value": _extent(case)})
     noted_at = _after_all(lake, now)
     table = pa.Table.from_pylist(
         [{"case_id": case_id, "noted_at": noted_at, **row} for row in rows], schema=CASE_NOTE.schema
     )
     run = f"case-{noted_at:%Y%m%dT%H%M%S%f}"
     commit_rows(lake, CASE_NOTE, table, run, case_id, f"{run} {case_id}")
+
+
+def _extent(case: Row) -> str | None:
+    """Return what an acknowledgement holds for, as `lake.case_note` keeps it."""
+    known = [case["lowest_pct"], case["highest_pct"]]
+    return " ".join(UNKNOWN if each is None else str(each) for each in known)
 
 
 def _after_all(lake: Lake, now: datetime) -> datetime:

@@ -5,18 +5,34 @@
 -- muted_until: First day on which it is shown again, from the latest mute; NULL: not muted.
 -- owner: Person who handles it, from the latest entry; NULL: none.
 -- note: Latest note; NULL: none.
+-- acknowledged_lowest_pct: Its smallest size at that time, in percent; NULL: unknown, or it had no size.
+-- acknowledged_highest_pct: Its largest size at that time, in percent; NULL: unknown, or it had no size.
+WITH latest AS (
+    SELECT
+        case_note.case_id,
+        max(case_note.noted_at) FILTER (WHERE case_note.action = 'acknowledge') AS acknowledged_at,
+        string_split(
+            arg_max(coalesce(case_note.value, ''), case_note.noted_at) FILTER (WHERE case_note.action = 'acknowledge'),
+            ' '
+        ) AS extent,
+        try_cast(
+            arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'mute') AS DATE
+        ) AS muted_until,
+        -- An empty entry withdraws the one before.
+        nullif(arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'owner'), '') AS owner,
+        nullif(arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'note'), '') AS note
+    FROM lake.case_note AS case_note
+    GROUP BY case_note.case_id
+)
+
 SELECT
-    case_note.case_id,
-    max(case_note.noted_at) FILTER (WHERE case_note.action = 'acknowledge') AS acknowledged_at,
-    try_cast(
-        arg_max(coalesce(case_note.value, ''), case_note.noted_at) FILTER (WHERE case_note.action = 'acknowledge')
-        AS DOUBLE
-    ) AS acknowledged_pct,
-    try_cast(
-        arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'mute') AS DATE
-    ) AS muted_until,
-    -- An empty entry withdraws the one before.
-    nullif(arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'owner'), '') AS owner,
-    nullif(arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'note'), '') AS note
-FROM lake.case_note AS case_note
-GROUP BY case_note.case_id
+    latest.case_id,
+    latest.acknowledged_at,
+    -- An older note has one number, the largest size without sign.
+    greatest(abs(try_cast(latest.extent[1] AS DOUBLE)), abs(try_cast(latest.extent[2] AS DOUBLE))) AS acknowledged_pct,
+    latest.muted_until,
+    latest.owner,
+    latest.note,
+    CASE WHEN len(latest.extent) > 1 THEN try_cast(latest.extent[1] AS DOUBLE) END AS acknowledged_lowest_pct,
+    CASE WHEN len(latest.extent) > 1 THEN try_cast(latest.extent[2] AS DOUBLE) END AS acknowledged_highest_pct
+FROM latest

@@ -50,14 +50,37 @@ WITH latest AS (
     FROM mart.sweep AS sweep
 ),
 
--- An acknowledgement holds for what was there: not for what came later, nor for twice the size.
+-- An acknowledgement holds for what was there: not for what came later, nor for twice the size, nor for prices that are
+-- now off in the other direction. Of an older one, the direction is unknown.
 acknowledged AS (
     SELECT
         noted.case_id,
         noted.acknowledged_at,
-        noted.acknowledged_pct,
-        greatest(abs(sized.lowest_pct), abs(sized.highest_pct))
-        > 2 * noted.acknowledged_pct + analysis.disparity_pct AS has_grown
+        CASE
+            WHEN noted.acknowledged_lowest_pct IS NULL OR NOT sized.has_direction
+                THEN format('{:.1f}%', noted.acknowledged_pct)
+            WHEN abs(noted.acknowledged_lowest_pct) > abs(noted.acknowledged_highest_pct)
+                THEN format('{:+.1f}%', noted.acknowledged_lowest_pct)
+            ELSE format('{:+.1f}%', noted.acknowledged_highest_pct)
+        END AS acknowledged_size,
+        greatest(sized.highest_pct, 0) AS above,
+        greatest(-sized.lowest_pct, 0) AS below,
+        CASE
+            WHEN noted.acknowledged_highest_pct IS NULL THEN noted.acknowledged_pct
+            ELSE greatest(noted.acknowledged_highest_pct, 0)
+        END AS above_then,
+        CASE
+            WHEN noted.acknowledged_lowest_pct IS NULL THEN noted.acknowledged_pct
+            ELSE greatest(-noted.acknowledged_lowest_pct, 0)
+        END AS below_then,
+        coalesce(
+            above > 2 * above_then + analysis.disparity_pct -- noqa: RF02
+            OR below > 2 * below_then + analysis.disparity_pct -- noqa: RF02
+            -- The largest difference is in the other direction, and no longer what was acknowledged there.
+            OR (above > below AND above_then < below_then AND above > above_then + analysis.disparity_pct) -- noqa: RF02
+            OR (below > above AND below_then < above_then AND below > below_then + analysis.disparity_pct), -- noqa: RF02
+            FALSE
+        ) AS has_grown
     FROM mart.case_noted AS noted
     INNER JOIN mart.case_size AS sized ON sized.case_id = noted.case_id
     CROSS JOIN ref.analysis AS analysis
@@ -79,7 +102,7 @@ SELECT
         WHEN each.flags = 0 THEN 'closed'
         WHEN each.wider_scope IS NOT NULL THEN 'part_of'
         WHEN noted.muted_until > latest.snapshot_date THEN 'muted'
-        WHEN NOT coalesce(acknowledged.has_grown, acknowledged.case_id IS NULL) THEN 'acknowledged'
+        WHEN NOT acknowledged.has_grown THEN 'acknowledged'
         WHEN each.opened_at = latest.started_at THEN 'new'
         ELSE 'open'
     END AS status,
@@ -215,7 +238,7 @@ SELECT
     || CASE WHEN each.is_of_packages AND each.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END
     || CASE
         WHEN acknowledged.has_grown AND each.flags > 0
-            THEN format(' It was acknowledged at {:.1f}%.', acknowledged.acknowledged_pct)
+            THEN format(' It was acknowledged at {}.', acknowledged.acknowledged_size)
         ELSE ''
     END AS finding,
     CASE WHEN NOT coalesce(acknowledged.has_grown, FALSE) THEN acknowledged.acknowledged_at END AS acknowledged_at,

@@ -54,8 +54,8 @@ CASE_NOTE = Table(
         Column(
             "value",
             TEXT,
-            "acknowledge: its largest size then, in percent, without sign; mute: first day shown again, as yyyy-MM-dd; "
-            "note: the text; owner: the name; empty: removed.",
+            "acknowledge: its smallest and largest size then, in percent, `-`: none (one number: the largest, without "
+            "sign); mute: first day shown again, as yyyy-MM-dd; note: the text; owner: the name; empty: removed.",
         ),
     ),
 )
