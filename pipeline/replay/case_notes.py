@@ -108,9 +108,9 @@ def say_of_case(
     commit_rows(lake, CASE_NOTE, table, run, case_id, f"{run} {case_id}")
 
 
-def _extent(case: Row) -> str | None:
+def _extent(case: Row) -> str:
     """Return what an acknowledgement holds for, as `lake.case_note` keeps it."""
-    known = [case["lowest_pct"], case["highest_pct"]]
+    known = [case["lowest_pct"], case["highest_pct"], case["stays"], case["exposure_eur"]]
     return " ".join(UNKNOWN if each is None else str(each) for each in known)
 
 

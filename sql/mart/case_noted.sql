@@ -7,6 +7,8 @@
 -- note: Latest note; NULL: none.
 -- acknowledged_lowest_pct: Its smallest size at that time, in percent; NULL: unknown, or it had no size.
 -- acknowledged_highest_pct: Its largest size at that time, in percent; NULL: unknown, or it had no size.
+-- acknowledged_stays: Its number of stays at that time; NULL: unknown.
+-- acknowledged_eur: Its exposure_eur at that time; NULL: unknown.
 WITH latest AS (
     SELECT
         case_note.case_id,
@@ -34,5 +36,7 @@ SELECT
     latest.owner,
     latest.note,
     CASE WHEN len(latest.extent) > 1 THEN try_cast(latest.extent[1] AS DOUBLE) END AS acknowledged_lowest_pct,
-    CASE WHEN len(latest.extent) > 1 THEN try_cast(latest.extent[2] AS DOUBLE) END AS acknowledged_highest_pct
+    CASE WHEN len(latest.extent) > 1 THEN try_cast(latest.extent[2] AS DOUBLE) END AS acknowledged_highest_pct,
+    try_cast(latest.extent[3] AS BIGINT) AS acknowledged_stays,
+    try_cast(latest.extent[4] AS DECIMAL(38, 2)) AS acknowledged_eur
 FROM latest

@@ -50,8 +50,8 @@ WITH latest AS (
     FROM mart.sweep AS sweep
 ),
 
--- An acknowledgement holds for what was there: not for what came later, nor for twice the size, nor for prices that are
--- now off in the other direction. Of an older one, the direction is unknown.
+-- An acknowledgement holds for what was there: not for what came later, nor for more than twice the size, the stays or
+-- the cost, nor for prices that are now off in the other direction. Of an older one, only the size is known.
 acknowledged AS (
     SELECT
         noted.case_id,
@@ -63,6 +63,13 @@ acknowledged AS (
                 THEN format('{:+.1f}%', noted.acknowledged_lowest_pct)
             ELSE format('{:+.1f}%', noted.acknowledged_highest_pct)
         END AS acknowledged_size,
+        CASE
+            WHEN noted.acknowledged_stays = 1 THEN '1 stay'
+            WHEN noted.acknowledged_stays > 1 THEN format('{:,} stays', noted.acknowledged_stays)
+        END AS acknowledged_stays,
+        CASE
+            WHEN noted.acknowledged_eur > 0 THEN format('a cost of {:,.0f} EUR', noted.acknowledged_eur::DOUBLE)
+        END AS acknowledged_cost,
         greatest(sized.highest_pct, 0) AS above,
         greatest(-sized.lowest_pct, 0) AS below,
         CASE
@@ -77,12 +84,15 @@ acknowledged AS (
             above > 2 * above_then + analysis.disparity_pct -- noqa: RF02
             OR below > 2 * below_then + analysis.disparity_pct -- noqa: RF02
             -- The largest difference is in the other direction, and no longer what was acknowledged there.
-            OR (above > below AND above_then < below_then AND above > above_then + analysis.disparity_pct) -- noqa: RF02
-            OR (below > above AND below_then < above_then AND below > below_then + analysis.disparity_pct), -- noqa: RF02
+            OR (above > below AND below_then > above_then AND above > above_then + analysis.disparity_pct) -- noqa: RF02
+            OR (below > above AND above_then > below_then AND below > below_then + analysis.disparity_pct) -- noqa: RF02
+            OR (noted.acknowledged_stays > 0 AND sized.stays > 2 * noted.acknowledged_stays)
+            OR (noted.acknowledged_eur > 0 AND owed.amount_eur > 2 * noted.acknowledged_eur),
             FALSE
         ) AS has_grown
     FROM mart.case_noted AS noted
     INNER JOIN mart.case_size AS sized ON sized.case_id = noted.case_id
+    LEFT JOIN mart.case_amount AS owed ON owed.case_id = noted.case_id
     CROSS JOIN ref.analysis AS analysis
     WHERE noted.acknowledged_at >= sized.known_since
 )
@@ -238,7 +248,17 @@ SELECT
     || CASE WHEN each.is_of_packages AND each.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END
     || CASE
         WHEN acknowledged.has_grown AND each.flags > 0
-            THEN format(' It was acknowledged at {}.', acknowledged.acknowledged_size)
+            THEN
+                ' It was acknowledged'
+                || coalesce(' at ' || acknowledged.acknowledged_size, '')
+                || coalesce(
+                    ' with '
+                    || nullif(
+                        concat_ws(' and ', acknowledged.acknowledged_stays, acknowledged.acknowledged_cost), ''
+                    ),
+                    ''
+                )
+                || '.'
         ELSE ''
     END AS finding,
     CASE WHEN NOT coalesce(acknowledged.has_grown, FALSE) THEN acknowledged.acknowledged_at END AS acknowledged_at,

@@ -21,8 +21,8 @@
 -- days are enough: it must also deviate from the middle one of them, and is compared with that one without conversion.
 -- If that one is beyond all rates of 31 days too, either both are dearer or the supplier has a rate of its own: prices
 -- of one property cannot tell which. The finding says so, and is only as severe as what neither explains.
--- Two markets or more outvote the reference market if they agree and are more than half of all that have a price, itself
--- included. If markets agree by halves, the finding names both sides.
+-- Two markets or more outvote the reference market if they agree and are more than half of all that have a price,
+-- itself included. If markets agree by halves, the finding names both sides.
 -- Converted prices never outvote markets that agree in one currency. If as many of them say otherwise, the finding
 -- names both sides too. If only one market shares the reference market's currency, they decide which of the two
 -- deviates.

@@ -54,8 +54,9 @@ CASE_NOTE = Table(
         Column(
             "value",
             TEXT,
-            "acknowledge: its smallest and largest size then, in percent, `-`: none (one number: the largest, without "
-            "sign); mute: first day shown again, as yyyy-MM-dd; note: the text; owner: the name; empty: removed.",
+            "acknowledge: its smallest and largest size then, in percent, its stays and its cost in euro, `-`: unknown "
+            "(one number: the largest size, without sign); mute: first day shown again, as yyyy-MM-dd; note: the text; "
+            "owner: the name; empty: removed.",
         ),
     ),
 )
