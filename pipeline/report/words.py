@@ -32,6 +32,7 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
         "not_compared": "what it was compared with is gone",
         "not_asked": "its currency is no longer requested",
         "reference_changed": "markets are compared with another one now",
+        "outdated": "its selling price is too old to judge",
         "stay_began": "the stay began",
     },
     "dimension": {

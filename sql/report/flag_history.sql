@@ -1,9 +1,10 @@
 -- One row per finding and period in which it was open; resolved_at NULL: still open.
--- hours_to_resolve: Hours from first_flagged_at to resolved_at; NULL: still open, or its stay began first.
+-- hours_to_resolve: Hours from first_flagged_at to resolved_at; NULL: still open, or nothing was resolved.
 SELECT
     flag.*,
     CASE
-        WHEN flag.ended_by <> 'stay_began'
+        -- What can no longer be judged was not resolved.
+        WHEN flag.ended_by NOT IN ('stay_began', 'not_asked', 'reference_changed', 'outdated')
             THEN date_diff('second', flag.first_flagged_at, flag.resolved_at) / 3600.0
     END AS hours_to_resolve
 FROM (

@@ -11,8 +11,7 @@ SELECT
     3 AS rule_version,
     mart.subject_key(
         'floor_breach',
-        concat_ws(
-            '|',
+        mart.price_subject(
             held.source,
             held.property_id,
             held.market,
@@ -20,10 +19,10 @@ SELECT
             held.nights,
             held.party,
             held.currency,
-            coalesce(held.room_id::VARCHAR, '~'),
-            coalesce(held.board_id::VARCHAR, '~'),
-            coalesce(held.policy_key::VARCHAR, '~'),
-            coalesce(held.channel, '~')
+            held.room_id,
+            held.board_id,
+            held.policy_key,
+            held.channel
         )
     ) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,

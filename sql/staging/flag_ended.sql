@@ -318,6 +318,46 @@ answered AS (
     CROSS JOIN ref.analysis AS analysis
     LEFT JOIN (SELECT DISTINCT own_pair.flag_id FROM own_pair) AS own_pair ON own_pair.flag_id = item.flag_id
     GROUP BY item.flag_id
+),
+
+-- Breaches whose selling price is now too old to be judged: nothing shows that the price was put right.
+outdated AS (
+    SELECT before.flag_id
+    FROM state.flag_open AS before
+    INNER JOIN (
+        SELECT
+            mart.subject_key(
+                'floor_breach',
+                mart.price_subject(
+                    source.source,
+                    price.property_id,
+                    price.market,
+                    price.check_in,
+                    price.nights,
+                    price.party,
+                    price.currency,
+                    price.room_id,
+                    price.board_id,
+                    price.policy_key,
+                    price.channel
+                )
+            ) AS subject_key,
+            max(price.observed_at) AS observed_at
+        FROM lake.selling_price AS price
+        CROSS JOIN (VALUES ('multi'), ('detail')) AS source (source)
+        SEMI JOIN evidence
+            ON
+                evidence.rule = 'floor_breach'
+                AND evidence.item.property_id = price.property_id -- noqa: RF01
+                AND evidence.item.source = source.source -- noqa: RF01
+        GROUP BY subject_key -- noqa: RF02
+    ) AS latest
+        ON latest.subject_key = before.subject_key
+    CROSS JOIN night.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        before.rule = 'floor_breach'
+        AND date_diff('second', latest.observed_at, sweep.started_at) / 86400.0 > analysis.price_days
 )
 
 SELECT
@@ -334,12 +374,14 @@ SELECT
         WHEN answered.is_gone THEN 'gone'
         WHEN answered.is_not_asked THEN 'not_asked'
         WHEN answered.is_reference_changed THEN 'reference_changed'
+        WHEN outdated.flag_id IS NOT NULL THEN 'outdated'
         ELSE 'value'
     END AS ended_by
 FROM state.flag_open AS before
 CROSS JOIN night.sweep AS sweep
 LEFT JOIN answered ON answered.flag_id = before.flag_id
 LEFT JOIN met ON met.flag_id = before.flag_id
+LEFT JOIN outdated ON outdated.flag_id = before.flag_id
 -- A finding that is raised again stays open, even if the stay of its earlier evidence has begun.
 ANTI JOIN night.finding AS finding ON finding.flag_id = before.flag_id
 LEFT JOIN held ON held.flag_id = before.flag_id
