@@ -14,7 +14,7 @@ _NAMED = 3
 _NOT_PUT_RIGHT = {
     "gone": "; no longer on sale",
     "not_compared": "; what it was compared with is no longer on sale",
-    "not_asked": "; its currency is no longer requested",
+    "not_asked": "; no longer requested",
     "outdated": "; its selling price is too old to judge",
     "reference_changed": "; markets are compared with another one now",
 }

@@ -67,6 +67,10 @@ sale AS (
         -- With few requested stays, answers cannot distinguish a closed property from a full one.
         sale.quiet_cells < 10 * sale.quiet_nights AS is_of_few_stays
     FROM state.property_sale AS sale
+    SEMI JOIN mart.property_requested AS requested
+        ON
+            requested.property_id = sale.property_id
+            AND requested.market = sale.market
     CROSS JOIN ref.analysis AS analysis
 ),
 
@@ -105,7 +109,7 @@ quiet_search AS (
 
 SELECT
     'property_gone_quiet' AS rule,
-    3 AS rule_version,
+    4 AS rule_version,
     mart.subject_key(
         'property_gone_quiet',
         concat_ws(

@@ -27,9 +27,14 @@ cell AS (
         cell.property_id,
         cell.market,
         cell.product_type,
-        bool_or(cell.sweep_id = sweep.sweep_id AND cell.status IN ('offered', 'no_offer', 'absent')) AS is_seen
+        bool_or(cell.sweep_id = sweep.sweep_id AND cell.status IN ('offered', 'no_offer', 'absent')) AS is_seen,
+        bool_and(requested.property_id IS NULL) AS is_no_longer_asked
     FROM state.cell AS cell
     CROSS JOIN night.sweep AS sweep
+    LEFT JOIN mart.property_requested AS requested
+        ON
+            requested.property_id = cell.property_id
+            AND requested.market = cell.market
     SEMI JOIN evidence
         ON
             evidence.item.property_id = cell.property_id -- noqa: RF01
@@ -220,15 +225,19 @@ state_of_item AS (
             -- Where a detail answer was not fully readable, the flagged product may be in the unread part.
             AND (offer.is_whole OR offer.source = 'multi')
         )
-        OR NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights) AS is_answered,
+        OR NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)
+        OR coalesce(cell.is_no_longer_asked, FALSE) AS is_answered,
         NOT offer.is_offered
         OR (
             offer.unobserved_since IS NOT NULL
             AND NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)
         ) AS is_off_sale,
-        -- In doubt although no answer is missing: its cell is now requested in another currency.
+        -- In doubt although no answer is missing: its cell is now requested in another currency, or its property not.
         offer.unobserved_since IS NULL
-        AND NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights) AS is_replaced,
+        AND (
+            coalesce(cell.is_no_longer_asked, FALSE)
+            OR NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)
+        ) AS is_replaced,
         silent.market IS NOT NULL AND NOT offer.is_offered AS is_silent,
         evidence.rule = 'market_disparity'
         AND evidence.item.role = 'reference' -- noqa: RF01

@@ -73,6 +73,14 @@ in_other_currency AS (
     WHERE cell.is_answered
 ),
 
+-- Of a property that no search of the night concerns in its market, nothing more will be heard.
+requested AS (
+    SELECT DISTINCT
+        cell.property_id,
+        cell.market
+    FROM night.cell_observed AS cell
+),
+
 unseen AS (
     SELECT
         before.* EXCLUDE (is_seen), -- noqa: RF02
@@ -82,7 +90,7 @@ unseen AS (
         sweep.sweep_id,
         sweep.started_at,
         cell.cell_key IS NOT NULL AS is_asked,
-        other.property_id IS NOT NULL AS is_asked_otherwise
+        other.property_id IS NOT NULL OR requested.property_id IS NULL AS is_no_longer_asked
     FROM night.offer_ending AS before
     CROSS JOIN night.sweep AS sweep
     LEFT JOIN night.cell_observed AS cell
@@ -100,6 +108,10 @@ unseen AS (
             AND other.check_in = before.check_in
             AND other.nights = before.nights
             AND other.party = before.party
+    LEFT JOIN requested
+        ON
+            requested.property_id = before.property_id
+            AND requested.market = before.market
     WHERE before.check_in > sweep.snapshot_date AND NOT before.is_seen
 )
 
@@ -110,7 +122,7 @@ UNION ALL BY NAME
 -- Answered without the offer: it is gone, now or since an earlier sweep.
 SELECT
     unseen.* EXCLUDE (
-        is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked, is_asked_otherwise
+        is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked, is_no_longer_asked
     ) REPLACE (
         FALSE AS is_offered,
         NULL AS total,
@@ -139,18 +151,18 @@ WHERE unseen.is_answered_whole
 UNION ALL BY NAME
 
 -- Not answered, or not requested: nothing is known, so only the mark changes. An offer whose stay is now requested in
--- another currency is in doubt too, although no answer is missing.
+-- another currency is in doubt too, although no answer is missing; so is one whose property is not requested at all.
 SELECT
     unseen.* EXCLUDE (
-        is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked, is_asked_otherwise
+        is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked, is_no_longer_asked
     ) REPLACE (
         CASE
             WHEN unseen.is_asked THEN coalesce(unseen.unobserved_since, unseen.started_at)
-            WHEN unseen.is_asked_otherwise THEN NULL
+            WHEN unseen.is_no_longer_asked THEN NULL
             ELSE unseen.unobserved_since
         END AS unobserved_since,
         CASE
-            WHEN unseen.is_answered OR unseen.is_asked_otherwise THEN coalesce(unseen.doubted_since, unseen.started_at)
+            WHEN unseen.is_answered OR unseen.is_no_longer_asked THEN coalesce(unseen.doubted_since, unseen.started_at)
             ELSE unseen.doubted_since
         END AS doubted_since
     )

@@ -327,13 +327,13 @@ class _Sales:
 
     def __init__(self) -> None:
         self._last: dict[Key, Row] = {}
-        self._asked: dict[Key, date] = {}
+        self._asked: dict[tuple[int, str], date] = {}
 
     def note(self, sweep: Sweep, history: History) -> None:
         answers: dict[Key, list[bool | None]] = {}
         for key, cell in history.cells.items():
             if cell["sweep_id"] == sweep.sweep_id:
-                self._asked[key[:4]] = sweep.snapshot_date
+                self._asked[key[1], key[2]] = sweep.snapshot_date
             if cell["sweep_id"] == sweep.sweep_id and cell["status"] in {"offered", "no_offer", "absent"}:
                 # Nothing is known where a part could not be read.
                 said = True if cell["status"] == "offered" else False if cell["is_whole"] else None
@@ -349,7 +349,9 @@ class _Sales:
         last_sold: dict[Key, datetime] = {}
         latest = max(self._asked.values())
         asked = {
-            place: row for place, row in self._last.items() if (latest - self._asked[place]).days < UNOBSERVED_NIGHTS
+            place: row
+            for place, row in self._last.items()
+            if (latest - self._asked[place[1], place[2]]).days <= UNOBSERVED_NIGHTS
         }
         for (source, _, market, _), row in asked.items():
             last_sold[source, market] = max(row["sold_at"], last_sold.get((source, market), row["sold_at"]))

@@ -2,8 +2,8 @@
 
 An offer is gone only when its cell was answered without it, and all of the answer could be read. A cell that was not
 answered changes nothing. Where a part of an answer could not be read, what it leaves out is in doubt, as is an offer
-whose stay is now answered in another currency and no longer asked for in its own: after `UNOBSERVED_NIGHTS` days it is
-not taken as on sale, though its interval stays open.
+whose stay is now answered in another currency and no longer asked for in its own, or whose property is not asked for at
+all in its market: after `UNOBSERVED_NIGHTS` days it is not taken as on sale, though its interval stays open.
 """
 
 from __future__ import annotations
@@ -213,6 +213,7 @@ def _add_offers(
         elif before is not None:
             history.closed.append(before | {"valid_to": at, "ended_by": change})
         history.open[key] = began
+    requested = {(cell["property_id"], cell["market"]) for cell in sweep.cells}
     answered = {key_of(cell, STAY) for cell in sweep.cells if cell["status"] in ANSWERED}
     for key, before in list(history.open.items()):
         if key in observed:
@@ -232,7 +233,7 @@ def _add_offers(
             if cell["status"] in ANSWERED:
                 marks["doubted_since"] = before["doubted_since"] or at
             history.open[key] = before | marks
-        elif key_of(before, STAY) in answered:
+        elif key_of(before, STAY) in answered or (before["property_id"], before["market"]) not in requested:
             history.open[key] = before | {"unobserved_since": None, "doubted_since": before["doubted_since"] or at}
 
 

@@ -31,6 +31,7 @@ USUAL = {
     "valid_to": STARTED,
     "ended_by": "value",
     "asked_at": started_at(4),
+    "last_answered_at": STARTED,
     "began_sweep_id": sweep_id(4),
     "seen_sweep_id": sweep_id(4),
     "cell_key": 1,

@@ -146,9 +146,9 @@ FLAG_CLOSED = Table(
             TEXT,
             "`value`: all of its evidence was answered, and the rule finds nothing; `gone`: its offer was no longer on "
             "sale; `not_compared`: only offers of other markets, with which it was compared, were no longer on sale; "
-            "`not_asked`: the currency of an offer of it is no longer requested; `reference_changed`: it was compared "
-            "with the reference market, which is another one now, and does not sell the offer; `outdated`: its selling "
-            "price is older than price_days; `stay_began`.",
+            "`not_asked`: its property, or the currency of an offer of it, is no longer requested; "
+            "`reference_changed`: it was compared with the reference market, which is another one now, and does not "
+            "sell the offer; `outdated`: its selling price is older than price_days; `stay_began`.",
         ),
     ),
 )

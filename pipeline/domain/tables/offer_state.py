@@ -66,7 +66,8 @@ _OPEN_COLUMNS = (
         "doubted_since",
         INSTANT,
         "First later sweep that left open whether it is on sale: a partly unreadable answer lacked it, or the stay was "
-        "requested in another currency only (then unobserved_since is NULL); NULL: none.",
+        "requested in another currency only, or the property not at all in the market (then unobserved_since is NULL); "
+        "NULL: none.",
     ),
     required("began_sweep_id", TEXT, "Sweep of the observation that began this state."),
     required("began_search_id", LONG, "Search of that observation; with the sweep, it identifies the raw answer."),

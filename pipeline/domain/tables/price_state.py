@@ -113,7 +113,7 @@ _ENDED = (
         "ended_by",
         TEXT,
         "`resolved`: it was compared and not dearer; `gone`: one of the two was no longer on sale; "
-        "`not_asked`: the currency of one of them is no longer requested; "
+        "`not_asked`: the property, or the currency of one of them, is no longer requested; "
         "`reference_changed`: it is compared with another offer; `basis_changed`: on another currency_basis; or "
         "`stay_began`.",
     ),
