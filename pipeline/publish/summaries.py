@@ -51,7 +51,7 @@ SUMMED: Mapping[str, tuple[str, ...]] = {
     ),
     "mart.reference_price": (
         "source", "market", "product_type", "reference_verdict", "plain_seen_at", "history_days", "promoted_share_pct",
-        "began_at", "last_seen_at",
+        "began_at", "last_seen_at", "longest_unseen_days",
     ),
     "mart.promotion_episode": (
         "source", "market", "product_type", "is_running", "days", "days_at_most", "most_depth_pct",

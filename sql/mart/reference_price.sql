@@ -13,6 +13,7 @@
 -- promoted_snapshots: Number of sweeps that saw it below its price before promotions.
 -- promoted_share_pct: 100 x promoted_snapshots / snapshots; 100: evergreen so far.
 -- reference_verdict: `never_charged`, `above_lowest`, `honest` or `not_enough_history`. An indicator, not proof.
+-- `not_enough_history`: too few days are known, or the offer was not observed for reference_days in a row.
 -- `never_charged`: the price before promotions is above highest_moved, in a history of reference_days or more.
 -- `above_lowest`: it is above lowest_before plus the largest price rise of the market since lowest_from, and the offer
 -- was watched for reference_days before the promotion began. Both by more than tolerance_pct.
@@ -23,6 +24,7 @@
 -- moved_since_lowest_pct: Change of the market's prices since lowest_from, in percent; NULL: no lowest_before.
 -- From sweep to sweep, a market moves by the median change of the offers seen again without a promotion at either end;
 -- if there are none, of all offers seen again.
+-- longest_unseen_days: Longest time without an answer about the offer after which its price differed, in days.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
 WITH counted AS (
     SELECT
@@ -106,7 +108,7 @@ promoted AS (
 ),
 
 -- Histories of more than one interval. An offer that has stayed the same needs no look at its history, and most have.
-seen AS (
+interval_seen AS (
     SELECT
         history.source,
         history.property_id,
@@ -117,7 +119,18 @@ seen AS (
         history.product_type,
         history.total,
         history.snapshots,
-        coalesce(history.total < history.pre_promo_total, FALSE) AS is_below
+        coalesce(history.total < history.pre_promo_total, FALSE) AS is_below,
+        history.is_offered AND history.total IS NOT NULL AS is_priced,
+        date_diff(
+            'day',
+            mart.utc(
+                lag(history.last_seen_at) OVER (
+                    PARTITION BY history.source, history.property_id, history.offer_key
+                    ORDER BY history.valid_from
+                )
+            ),
+            mart.utc(history.valid_from)
+        ) AS days_unseen
     FROM mart.offer_history AS history
     -- An inner join, unlike a semi join, passes a filter on the property to both sides; and it reads keys only.
     INNER JOIN state.offer_open AS latest
@@ -128,7 +141,23 @@ seen AS (
             AND latest.is_offered
             AND latest.total < latest.pre_promo_total
             AND latest.valid_from > latest.first_seen_at
-    WHERE history.is_offered AND history.total IS NOT NULL
+),
+
+-- What an offer cost while it was not observed is unknown; while it was gone, it cost nothing.
+unseen AS (
+    SELECT
+        each.source,
+        each.property_id,
+        each.offer_key,
+        max(each.days_unseen) AS longest_unseen_days
+    FROM interval_seen AS each
+    GROUP BY each.source, each.property_id, each.offer_key
+),
+
+seen AS (
+    SELECT each.*
+    FROM interval_seen AS each
+    WHERE each.is_priced
 ),
 
 plain AS (
@@ -209,8 +238,14 @@ held AS (
         coalesce(priced.highest, promoted.total) AS highest,
         coalesce(priced.highest_from, promoted.valid_from) AS highest_from,
         coalesce(priced.snapshots, promoted.snapshots) AS seen_snapshots,
-        coalesce(priced.promoted_snapshots, promoted.snapshots) AS promoted_snapshots
+        coalesce(priced.promoted_snapshots, promoted.snapshots) AS promoted_snapshots,
+        coalesce(unseen.longest_unseen_days, 0) AS longest_unseen_days
     FROM promoted
+    LEFT JOIN unseen
+        ON
+            unseen.source = promoted.source
+            AND unseen.property_id = promoted.property_id
+            AND unseen.offer_key = promoted.offer_key
     LEFT JOIN priced
         ON
             priced.source = promoted.source
@@ -280,6 +315,7 @@ SELECT
             THEN round(100 * (exp(coalesce((raised.so_far - at_lowest.so_far)::DOUBLE, 0)) - 1), 6)
     END AS moved_since_lowest_pct,
     CASE
+        WHEN raised.longest_unseen_days >= analysis.reference_days THEN 'not_enough_history'
         WHEN
             history_days >= analysis.reference_days
             AND raised.pre_promo_total::DOUBLE > raised.highest_moved::DOUBLE * (1 + analysis.tolerance_pct / 100)
@@ -296,7 +332,8 @@ SELECT
     raised.seen_sweep_id,
     raised.seen_search_id,
     raised.seen_offer_no,
-    raised.highest_moved
+    raised.highest_moved,
+    raised.longest_unseen_days
 FROM raised
 LEFT JOIN moved AS at_lowest
     ON

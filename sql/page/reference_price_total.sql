@@ -6,7 +6,10 @@ SELECT
     count(*) FILTER (WHERE reference.reference_verdict <> 'not_enough_history') AS comparable,
     count(*) FILTER (WHERE reference.reference_verdict = 'never_charged') AS never_charged,
     count(*) FILTER (
-        WHERE reference.plain_seen_at IS NULL AND reference.history_days >= analysis.reference_days
+        WHERE
+        reference.plain_seen_at IS NULL
+        AND reference.history_days >= analysis.reference_days
+        AND reference.longest_unseen_days < analysis.reference_days
     ) AS evergreen
 FROM mart.reference_price AS reference
 CROSS JOIN ref.analysis AS analysis

@@ -34,7 +34,10 @@ held AS (
         count(*) FILTER (WHERE reference.reference_verdict = 'never_charged') AS never_charged,
         count(*) FILTER (WHERE reference.reference_verdict = 'not_enough_history') AS not_enough_history,
         count(*) FILTER (
-            WHERE reference.plain_seen_at IS NULL AND reference.history_days >= analysis.reference_days
+            WHERE
+            reference.plain_seen_at IS NULL
+            AND reference.history_days >= analysis.reference_days
+            AND reference.longest_unseen_days < analysis.reference_days
         ) AS evergreen,
         median(reference.history_days) AS median_history_days,
         -- Decimals: the last bit of a sum of fractions depends on the order of its rows.

@@ -22,7 +22,10 @@ WITH judged AS (
         analysis.high_pct
     FROM mart.reference_price AS reference
     CROSS JOIN ref.analysis AS analysis
-    WHERE reference.history_days >= analysis.reference_days
+    WHERE
+        reference.history_days >= analysis.reference_days
+        -- What it cost while it was not observed is unknown.
+        AND reference.longest_unseen_days < analysis.reference_days
 ),
 
 found AS (
@@ -62,17 +65,7 @@ observed AS (
         history.last_seen_at = found.plain_seen_at AS is_plain,
         history.valid_from = found.held_from AS is_held,
         history.valid_from = found.first_seen_at AS is_first,
-        history.valid_from = found.began_at AS is_beginning,
-        date_diff(
-            'day',
-            mart.utc(
-                lag(history.last_seen_at) OVER (
-                    PARTITION BY found.rule, found.source, found.property_id, found.offer_key
-                    ORDER BY history.valid_from
-                )
-            ),
-            mart.utc(history.valid_from)
-        ) AS days_unseen
+        history.valid_from = found.began_at AS is_beginning
     FROM found
     INNER JOIN mart.offer_history AS history
         ON
@@ -115,15 +108,14 @@ proved AS (
                 ) ORDER BY observed.valid_from
             ) FILTER (WHERE (observed.is_held OR observed.is_plain) AND observed.last_seen_at > observed.valid_from),
             []
-        ) AS evidence,
-        max(observed.days_unseen) AS longest_unseen
+        ) AS evidence
     FROM observed
     GROUP BY observed.rule, observed.source, observed.property_id, observed.offer_key
 )
 
 SELECT
     found.rule,
-    4 AS rule_version,
+    5 AS rule_version,
     mart.subject_key(found.rule, concat_ws('|', found.source, found.property_id, found.offer_key)) AS subject_key,
     mart.flag_id(found.rule, subject_key) AS flag_id,
     mart.severity(found.size_pct, found.medium_pct, found.high_pct) AS severity,
@@ -195,4 +187,3 @@ INNER JOIN proved
         AND proved.source = found.source
         AND proved.property_id = found.property_id
         AND proved.offer_key = found.offer_key
-WHERE coalesce(proved.longest_unseen < found.reference_days, TRUE)
