@@ -8,7 +8,7 @@
 -- lowest_from: When that total was first seen: valid_from of its interval.
 -- highest: Highest total ever seen, in currency.
 -- highest_from: When that total was first seen: valid_from of its interval.
--- highest_moved: Highest total after adding to each total the market's price rise since then, in currency.
+-- highest_moved: Highest total if each rose since as nine in ten prices of its market did at most, in currency.
 -- snapshots: Number of sweeps that saw it on sale with a price.
 -- promoted_snapshots: Number of sweeps that saw it below its price before promotions.
 -- promoted_share_pct: 100 x promoted_snapshots / snapshots; 100: evergreen so far.
@@ -23,7 +23,8 @@
 -- moved_pct: Change of the market's prices since highest_from, in percent; > 0: risen.
 -- moved_since_lowest_pct: Change of the market's prices since lowest_from, in percent; NULL: no lowest_before.
 -- From sweep to sweep, a market moves by the median change of the offers seen again without a promotion at either end;
--- if there are none, of all offers seen again.
+-- if there are none, of all offers seen again. If it moves by more than tolerance_pct, a price may have risen by the
+-- upper decile of at least ten.
 -- longest_unseen_days: Longest time without an answer about the offer after which its price differed, in days.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
 WITH counted AS (
@@ -52,7 +53,9 @@ market AS (
     FROM state.price_change AS change
 ),
 
--- How far prices of a market have moved up to each sweep: the sum of median logarithmic changes.
+-- How far prices of a market have moved up to each sweep: the sum of median logarithmic changes. Not all prices move
+-- alike: `risen` sums what nine in ten of them rose by at most, for each sweep in which the market moved. Of fewer than
+-- ten, one that moves on its own would count for all.
 level AS (
     SELECT
         market.source,
@@ -62,9 +65,21 @@ level AS (
         -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
         sum(coalesce(of_sweep.change, 0)) OVER (
             PARTITION BY market.source, market.market, market.product_type ORDER BY sweep.started_at
-        ) AS so_far
+        ) AS so_far,
+        sum(
+            CASE
+                WHEN
+                    abs(of_sweep.change::DOUBLE) > ln(1 + analysis.tolerance_pct / 100)
+                    AND of_sweep.pairs_in_all >= 10
+                    THEN of_sweep.upper_change
+                ELSE coalesce(of_sweep.change, 0)
+            END
+        ) OVER (
+            PARTITION BY market.source, market.market, market.product_type ORDER BY sweep.started_at
+        ) AS risen
     FROM market
     CROSS JOIN mart.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
     LEFT JOIN (
         SELECT
             counted.sweep_id,
@@ -74,7 +89,11 @@ level AS (
             -- The step that contains the median change, represented by the mean of its changes.
             arg_min(
                 counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
-            ) FILTER (WHERE 2 * counted.pairs_so_far >= counted.pairs_in_all) AS change
+            ) FILTER (WHERE 2 * counted.pairs_so_far >= counted.pairs_in_all) AS change,
+            arg_min(
+                counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
+            ) FILTER (WHERE 10 * counted.pairs_so_far >= 9 * counted.pairs_in_all) AS upper_change,
+            any_value(counted.pairs_in_all) AS pairs_in_all
         FROM counted
         GROUP BY counted.sweep_id, counted.source, counted.market, counted.product_type
     ) AS of_sweep
@@ -88,7 +107,7 @@ level AS (
 moved AS (
     SELECT
         level.*,
-        max(level.so_far) OVER (
+        max(level.risen) OVER (
             PARTITION BY level.source, level.market, level.product_type
             ORDER BY level.started_at
             ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
@@ -196,7 +215,7 @@ priced AS (
         any_value(begun.began_at) AS began_at,
         min(seen.valid_from) AS first_seen_at,
         max(seen.total) AS highest,
-        max(ln(seen.total::DOUBLE) - at_seen.so_far::DOUBLE) AS highest_level,
+        max(ln(seen.total::DOUBLE) - at_seen.risen::DOUBLE) AS highest_level,
         arg_min(seen.valid_from, { 'total': -seen.total, 'at': seen.valid_from }) AS highest_from,
         min(seen.total) FILTER (
             WHERE seen.valid_from < begun.began_at
@@ -259,11 +278,11 @@ raised AS (
         now.so_far,
         at_highest.so_far AS so_far_at_highest,
         CASE
-            WHEN held.is_only THEN ln(held.total::DOUBLE) - at_highest.so_far::DOUBLE ELSE held.highest_level
+            WHEN held.is_only THEN ln(held.total::DOUBLE) - at_highest.risen::DOUBLE ELSE held.highest_level
         END AS level_at_highest,
         -- A price charged before the market rose counts at today's level, and may then be the highest.
         try_cast(round(
-            greatest(held.highest::DOUBLE, coalesce(exp(level_at_highest + now.so_far::DOUBLE), 0)), 4 -- noqa: RF02
+            greatest(held.highest::DOUBLE, coalesce(exp(level_at_highest + now.risen::DOUBLE), 0)), 4 -- noqa: RF02
         ) AS DECIMAL(18, 4)) AS highest_moved
     FROM held
     LEFT JOIN moved AS now
@@ -324,7 +343,7 @@ SELECT
         WHEN
             raised.pre_promo_total::DOUBLE
             > raised.lowest_before::DOUBLE * (1 + analysis.tolerance_pct / 100)
-            * exp(coalesce((at_lowest.highest_since - at_lowest.so_far)::DOUBLE, 0))
+            * exp(coalesce((at_lowest.highest_since - at_lowest.risen)::DOUBLE, 0))
             THEN 'above_lowest'
         ELSE 'honest'
     END AS reference_verdict,

@@ -32,7 +32,7 @@ found AS (
     SELECT
         judged.*,
         CASE judged.rule
-            WHEN 'reference_never_charged' THEN judged.highest
+            WHEN 'reference_never_charged' THEN judged.highest_moved
             WHEN 'reference_above_lowest' THEN judged.lowest_before
             ELSE judged.total
         END AS held_against,
@@ -134,9 +134,22 @@ SELECT
             THEN
                 format(
                     'The price before promotions of {:,.2f} {} is {:.1f}% above the highest total seen in {} days, '
-                    || '{:,.2f}: an indicator, not proof.',
+                    || '{:,.2f}{}: an indicator, not proof.',
                     found.pre_promo_total::DOUBLE, found.currency, found.size_pct, found.history_days,
-                    found.highest::DOUBLE
+                    found.highest::DOUBLE,
+                    CASE
+                        WHEN found.highest_moved <= found.highest THEN ''
+                        ELSE
+                            format(
+                                ', raised to {:,.2f} as prices of its market have risen since{}',
+                                found.highest_moved::DOUBLE,
+                                CASE
+                                    WHEN round(found.moved_pct, 1) > 0
+                                        THEN format(' (median {:+.1f}%)', found.moved_pct)
+                                    ELSE ''
+                                END
+                            )
+                    END
                 )
         WHEN 'reference_above_lowest'
             THEN
@@ -179,7 +192,8 @@ SELECT
     found.highest,
     found.moved_pct,
     found.moved_since_lowest_pct,
-    found.promoted_share_pct
+    found.promoted_share_pct,
+    found.highest_moved
 FROM found
 INNER JOIN proved
     ON
