@@ -20,7 +20,7 @@ from pipeline.lake.relations import Relation, detectors, finding_rules, relation
 from pipeline.publish import published_sweeps
 from pipeline.replay.answers import Answers, answers_behind
 from pipeline.replay.finding import Row, finding_row, flag_row, rows_in
-from pipeline.replay.republish import findings, nights_of, replayed
+from pipeline.replay.republish import findings, lend_movement, nights_of, replayed
 
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 
@@ -107,6 +107,8 @@ def explain(lake: Lake, flag_id: str, max_body_bytes: int) -> Explanation:
         entry, as_of = sweeps[-1], None
     rule = relation(*flag["relation"].split("."))
     with replayed(lake, nights, analysis_of(entry.analysis, flag, answers), as_of) as session:
+        if "mart.reference_price" in sources(rule):
+            lend_movement(session, lake)
         found = findings(session, rule.full_name).get(flag_id)
         offers = rows_of(session.execute("FROM lake.offer"))
         prices = _selling_prices(session, flag, rule) if "mart.selling_price" in sources(rule) else []

@@ -20,7 +20,7 @@ from pipeline.domain.tables import REJECT, SEGMENT_TABLES, TABLES, Table
 from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.column_sql import as_stored
-from pipeline.lake.database import OF_OFFERS, connect, rows_of
+from pipeline.lake.database import OF_OFFERS, connect, query_published, rows_of
 from pipeline.lake.raw_answer import Evidence
 from pipeline.lake.relations import relation
 from pipeline.lake.sweep_files import quarantine_file
@@ -89,6 +89,16 @@ def findings(session: duckdb.DuckDBPyConnection, rule: str) -> dict[str, dict[st
     if session.execute("SELECT count(*) FROM memory.night.failed_rule").fetchall() != [(0,)]:
         session.execute(f"SELECT * FROM {rule}").fetchall()  # noqa: S608 - our own names
     return {row["flag_id"]: row for row in rows_of(session.execute("SELECT * FROM memory.night.finding"))}
+
+
+def lend_movement(session: duckdb.DuckDBPyConnection, lake: Lake) -> None:
+    """Let prices of markets have moved as all answers up to the last night of a replay said: a few do not show it."""
+    (latest,) = session.execute("SELECT max(sweep_id) FROM mart.sweep").fetchall()[0]
+    for name in ("state.price_change", "mart.sweep"):
+        query = f"FROM {name} WHERE sweep_id <= $latest"
+        with query_published(lake.published_file, query, {"latest": latest}) as published:
+            rows = published.to_arrow_table()
+        _fill(session, name, NATIVE[name], [rows])
 
 
 def hold_open(session: duckdb.DuckDBPyConnection, flags: Sequence[Row]) -> None:

@@ -29,6 +29,7 @@
 -- floor_began_search_id: Search of that first sighting.
 -- floor_began_offer_no: Number of the offer in the answer to floor_began_search_id.
 -- sightings: Observations of each room that show which floor was in force.
+-- sightings_now: Last observations of each room with floor_now; NULL: no floor_now.
 WITH latest AS (
     SELECT price.*
     FROM mart.selling_price AS price
@@ -217,7 +218,19 @@ room_floor AS (
                 'seen_offer_no': candidate.seen_offer_no
             },
             (candidate.floor, candidate.offer_key)
-        ) FILTER (WHERE candidate.is_in_force AND candidate.floor IS NOT NULL) AS kept_by
+        ) FILTER (WHERE candidate.is_in_force AND candidate.floor IS NOT NULL) AS kept_by,
+        arg_min(
+            mart.observation(
+                'floor_now',
+                candidate.source,
+                candidate.property_id,
+                candidate.offer_key,
+                candidate.seen_sweep_id,
+                candidate.seen_search_id,
+                candidate.seen_offer_no
+            ),
+            (candidate.floor, candidate.offer_key)
+        ) FILTER (WHERE candidate.is_now AND candidate.floor IS NOT NULL) AS kept_now
     FROM candidate
     WHERE candidate.currency_rank = 1
     GROUP BY
@@ -248,6 +261,7 @@ room_type AS (
         min(room.kept_by.offer_key) AS offer_key,
         arg_max(room.kept_by.seconds_apart, abs(room.kept_by.seconds_apart)) AS seconds_apart,
         arg_min(room.kept_by, room.room_no) AS kept_by,
+        list(room.kept_now ORDER BY room.room_no) AS sightings_now,
         list(
             mart.observation(
                 'floor',
@@ -297,6 +311,7 @@ lowest AS (
             WHEN sum(room_type.now_without_floor) FILTER (WHERE room_type.is_now) = 0
                 THEN min(room_type.floor_now)
         END AS floor_now,
+        arg_min(room_type.sightings_now, room_type.floor_now) AS sightings_now,
         arg_min(
             {
                 'first': room_type.kept_by,
@@ -443,5 +458,6 @@ SELECT
     held.kept_by.first.seen_offer_no,
     held.input_id,
     held.line_no,
-    held.kept_by.sightings
+    held.kept_by.sightings,
+    CASE WHEN held.floor_now IS NOT NULL THEN held.sightings_now END AS sightings_now
 FROM held

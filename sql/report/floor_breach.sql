@@ -8,7 +8,7 @@
 -- price_line_no: Row of that file, counted as in a spreadsheet: the header is row 1.
 SELECT
     'floor_breach' AS rule,
-    3 AS rule_version,
+    4 AS rule_version,
     mart.subject_key(
         'floor_breach',
         mart.price_subject(
@@ -50,14 +50,23 @@ SELECT
     held.input_id AS price_input_id,
     held.line_no AS price_line_no,
     format(
-        'Sold at {:,.2f} {}, {:.1f}% below the floor of {:,.2f} ({}).',
+        'Sold at {:,.2f} {} on {}, {:.1f}% below the floor of {:,.2f}{} ({}).',
         held.price_converted::DOUBLE,
         held.floor_currency,
+        strftime(mart.utc(held.observed_at), '%-d %B'),
         held.below_floor_pct,
         held.floor::DOUBLE,
+        CASE
+            WHEN held.floor_now <> held.floor
+                THEN format(' of that day; the floor is now {:,.2f}', held.floor_now::DOUBLE)
+            ELSE ''
+        END,
         replace(held.match_grade, '_', ' ')
     ) AS finding,
-    held.sightings AS evidence,
+    CASE
+        WHEN held.floor_now <> held.floor THEN held.sightings || held.sightings_now
+        ELSE held.sightings
+    END AS evidence,
     mart.conversion(held.currency, held.floor_currency, held.rate, held.rate_date) AS fx
 FROM mart.price_against_floor AS held
 CROSS JOIN ref.analysis AS analysis
