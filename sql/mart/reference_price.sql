@@ -54,7 +54,7 @@ market AS (
 ),
 
 -- How far prices of a market have moved up to each sweep: the sum of median logarithmic changes. Not all prices move
--- alike: `risen` sums what nine in ten of them rose by at most, for each sweep in which the market moved. Of fewer than
+-- alike. `risen` sums what nine in ten of them rose by at most, for each sweep in which the market moved. Of fewer than
 -- ten, one that moves on its own would count for all.
 level AS (
     SELECT
