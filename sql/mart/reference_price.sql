@@ -8,7 +8,7 @@
 -- lowest_from: When that total was first seen: valid_from of its interval.
 -- highest: Highest total ever seen, in currency.
 -- highest_from: When that total was first seen: valid_from of its interval.
--- highest_moved: Highest total if each rose since as nine in ten prices of its market did at most, in currency.
+-- highest_moved: Highest total after raising each by the largest rise that the market's movement since explains.
 -- snapshots: Number of sweeps that saw it on sale with a price.
 -- promoted_snapshots: Number of sweeps that saw it below its price before promotions.
 -- promoted_share_pct: 100 x promoted_snapshots / snapshots; 100: evergreen so far.
@@ -23,8 +23,8 @@
 -- moved_pct: Change of the market's prices since highest_from, in percent; > 0: risen.
 -- moved_since_lowest_pct: Change of the market's prices since lowest_from, in percent; NULL: no lowest_before.
 -- From sweep to sweep, a market moves by the median change of the offers seen again without a promotion at either end;
--- if there are none, of all offers seen again. If it moves by more than tolerance_pct, a price may have risen by the
--- upper decile of at least ten.
+-- if there are none, of all offers seen again. If it moves by more than tolerance_pct, the movement explains a rise by
+-- the upper decile of at least ten changes, plus half of the distance between their lower and upper decile.
 -- longest_unseen_days: Longest time without an answer about the offer after which its price differed, in days.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
 WITH counted AS (
@@ -54,8 +54,9 @@ market AS (
 ),
 
 -- How far prices of a market have moved up to each sweep: the sum of median logarithmic changes. Not all prices move
--- alike. `risen` sums what nine in ten of them rose by at most, for each sweep in which the market moved. Of fewer than
--- ten, one that moves on its own would count for all.
+-- alike. For each sweep in which the market moved, `risen` adds the upper decile and half of the distance from the lower
+-- one, because a few properties with promotions may have risen by more than most of the others. Of fewer than ten
+-- prices, one that moves on its own would count for all.
 level AS (
     SELECT
         market.source,
@@ -71,7 +72,7 @@ level AS (
                 WHEN
                     abs(of_sweep.change::DOUBLE) > ln(1 + analysis.tolerance_pct / 100)
                     AND of_sweep.pairs_in_all >= 10
-                    THEN of_sweep.upper_change
+                    THEN of_sweep.upper_change + (of_sweep.upper_change - of_sweep.lower_change) / 2
                 ELSE coalesce(of_sweep.change, 0)
             END
         ) OVER (
@@ -93,6 +94,9 @@ level AS (
             arg_min(
                 counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
             ) FILTER (WHERE 10 * counted.pairs_so_far >= 9 * counted.pairs_in_all) AS upper_change,
+            arg_min(
+                counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
+            ) FILTER (WHERE 10 * counted.pairs_so_far >= counted.pairs_in_all) AS lower_change,
             any_value(counted.pairs_in_all) AS pairs_in_all
         FROM counted
         GROUP BY counted.sweep_id, counted.source, counted.market, counted.product_type
