@@ -11,7 +11,7 @@ from pipeline.cli.query import show_query
 from pipeline.cli.terminal import Terminal, listing
 from pipeline.domain.amounts import cost_said
 from pipeline.domain.errors import LakeError
-from pipeline.domain.problem import Problem
+from pipeline.domain.problem import Problem, whom_of
 from pipeline.domain.texts import printable, shortened
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
@@ -160,13 +160,8 @@ def show_or_note(
 
 
 def _whom(case: Row) -> str:
-    if case["scope"] == "supplier":
-        return "the supplier"
-    pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
-    if case["scope"] == "market":
-        return f"market {case['market']}{pair}"
-    name = f" ({printable(shortened(case['property_name'], _NAME))})" if case["property_name"] else ""
-    return f"property {case['property_id']}{name}"
+    name = case["property_name"]
+    return whom_of(case, name and printable(shortened(name, _NAME)))
 
 
 def _where(case: Row) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,14 @@ class Problem:
     cost: str | None
     since: date
     why_it_ended: str = ""
+
+
+def whom_of(case: Mapping[str, Any], name: str | None) -> str:
+    """Return whom a case of `report.finding_case` is about; `name` is the property's, as it is to be shown."""
+    if case["scope"] == "property":
+        return f"property {case['property_id']}{f' ({name})' if name else ''}"
+    pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
+    return f"market {case['market']}{pair}" if case["scope"] == "market" else f"the supplier{pair}"
 
 
 # Returns the problems of some cases by their ids, the most urgent first.

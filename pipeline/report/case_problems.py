@@ -7,7 +7,7 @@ import duckdb
 import polars as pl
 
 from pipeline.domain.amounts import cost_said
-from pipeline.domain.problem import Problem
+from pipeline.domain.problem import Problem, whom_of
 from pipeline.lake import Lake
 from pipeline.lake.database import failed_query, open_published
 from pipeline.report.cases import calls, described
@@ -60,21 +60,13 @@ def _problem(line: _Row, cases: list[_Row]) -> Problem:
         cases={case["case_id"]: _market_and_cost(case) for case in cases},
         status=first["status"],
         title=line["rule_words"],
-        whom=_whom(first),
+        whom=whom_of(first, first["property_name"]),
         markets=markets or "" if first["scope"] == "property" else "",
         finding=line["finding"],
         cost=line["cost"],
         since=line["since"],
         why_it_ended=line.get("why_it_ended", ""),
     )
-
-
-def _whom(case: _Row) -> str:
-    if case["scope"] == "property":
-        name = f" ({case['property_name']})" if case["property_name"] else ""
-        return f"property {case['property_id']}{name}"
-    pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
-    return f"market {case['market']}{pair}" if case["scope"] == "market" else f"the supplier{pair}"
 
 
 def _market_and_cost(case: _Row) -> str:
