@@ -24,7 +24,7 @@
 -- moved_since_lowest_pct: Change of the market's prices since lowest_from, in percent; NULL: no lowest_before.
 -- From sweep to sweep, a market moves by the median change of the offers seen again without a promotion at either end;
 -- if there are none, of all offers seen again. If it moves by more than tolerance_pct, the movement explains a rise by
--- the upper decile of at least ten changes, plus half of the distance between their lower and upper decile.
+-- the upper quartile of at least ten changes, plus half of the distance between their quartiles.
 -- longest_unseen_days: Longest time without an answer about the offer after which its price differed, in days.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
 WITH counted AS (
@@ -54,9 +54,10 @@ market AS (
 ),
 
 -- How far prices of a market have moved up to each sweep: the sum of median logarithmic changes. Not all prices move
--- alike. For each sweep in which the market moved, `risen` adds the upper decile and half of the distance from the lower
--- one, because a few properties with promotions may have risen by more than most of the others. Of fewer than ten
--- prices, one that moves on its own would count for all.
+-- alike. For each sweep in which the market moved, `risen` adds the upper quartile and half of the distance from the
+-- lower one, because a few properties with promotions may have risen by more than most of the others. Wider bounds
+-- would take moves that properties make on their own for the market's. Of fewer than ten prices, one that moves on its
+-- own would count for all.
 level AS (
     SELECT
         market.source,
@@ -93,10 +94,10 @@ level AS (
             ) FILTER (WHERE 2 * counted.pairs_so_far >= counted.pairs_in_all) AS change,
             arg_min(
                 counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
-            ) FILTER (WHERE 10 * counted.pairs_so_far >= 9 * counted.pairs_in_all) AS upper_change,
+            ) FILTER (WHERE 4 * counted.pairs_so_far >= 3 * counted.pairs_in_all) AS upper_change,
             arg_min(
                 counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
-            ) FILTER (WHERE 10 * counted.pairs_so_far >= counted.pairs_in_all) AS lower_change,
+            ) FILTER (WHERE 4 * counted.pairs_so_far >= counted.pairs_in_all) AS lower_change,
             any_value(counted.pairs_in_all) AS pairs_in_all
         FROM counted
         GROUP BY counted.sweep_id, counted.source, counted.market, counted.product_type
