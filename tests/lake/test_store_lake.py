@@ -7,8 +7,7 @@ import json
 import os
 import threading
 import time
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -18,9 +17,7 @@ from unittest.mock import Mock
 
 import obstore
 import pytest
-from ceph_server import ceph_server
-from s3_server import KEY_ID, SECRET, S3Server, s3_server
-from seaweed_server import seaweed_server
+from s3_server import KEY_ID, SECRET
 
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError, UnknownLake
 from pipeline.lake import Lake
@@ -39,26 +36,6 @@ from pipeline.night.verify import verify
 from pipeline.process.carrier import Brought
 from pipeline.sweep import close
 from pipeline.sweep.left_workers import may_have_workers, note_workers
-
-SERVERS = ["moto", *(pytest.param(name, marks=pytest.mark.cluster) for name in ("ceph", "seaweedfs"))]
-
-
-@pytest.fixture(scope="module", params=SERVERS)
-def server(request, tmp_path_factory) -> Iterator[S3Server]:
-    if request.param == "moto":
-        running = s3_server()
-    else:
-        run = ceph_server if request.param == "ceph" else seaweed_server
-        running = run(tmp_path_factory.mktemp(request.param))
-    with running as server:
-        yield server
-
-
-@pytest.fixture
-def address(server, monkeypatch, request) -> str:
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    return f"s3://bucket/{request.node.originalname}-{zlib.crc32(request.node.name.encode())}"
 
 
 @pytest.fixture

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
-
 import polars as pl
 import pyarrow as pa
 import pytest
-from ceph_server import ceph_server
 from nights import started_at
-from s3_server import S3Server, s3_server
 
 from pipeline.domain.tables import CASE_NOTE
 from pipeline.lake import Lake
 from pipeline.lake.delta import commit_rows, committed_files, replace_files
 from pipeline.lake.s3.object_store import Store
-
-
-@pytest.fixture(scope="module", params=["moto", pytest.param("ceph", marks=pytest.mark.cluster)])
-def server(request, tmp_path_factory) -> Iterator[S3Server]:
-    with s3_server() if request.param == "moto" else ceph_server(tmp_path_factory.mktemp("ceph")) as server:
-        yield server
-
-
-@pytest.fixture
-def address(server, monkeypatch, request) -> str:
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    return f"s3://bucket/{request.node.originalname}-{zlib.crc32(request.node.name.encode())}"
 
 
 @pytest.fixture
