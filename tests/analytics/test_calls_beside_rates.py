@@ -104,6 +104,6 @@ def test_no_rate_is_a_call_and_a_price_in_the_reference_market_is_one(tmp_path):
             # Properties of the sandbox close by themselves, too.
             about_prices = {case for case in night.waiting if case[0] != "property_gone_quiet"}
             assert about_prices == expected, night.number
-            called = [point for point in night.digest["points"] if point.startswith("Call ")]
+            called = [point for point in night.digest["points"] if point.startswith(("Call ", "Then call "))]
             assert len(called) == len(expected)
             assert all(point.startswith("Call property ") for point in called)

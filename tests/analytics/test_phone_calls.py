@@ -25,6 +25,7 @@ from pipeline.replay.explain import explain
 
 pytestmark = pytest.mark.slow
 
+CALLS = ("Call ", "Then call ")
 NIGHTS = range(8)
 DEAR, JOINS, SILENT, QUIET_FROM, RISES = range(2, 5), 2, 3, 4, 5
 SPEC = """
@@ -115,13 +116,13 @@ def test_each_night_the_cases_that_wait_are_those_that_there_are_and_no_other(ni
 
 def test_the_digest_names_whom_to_call_and_what_is_over(nights):
     _, reported, supplier, _ = nights
-    called = [[point for point in digest["points"] if point.startswith("Call ")] for digest in reported]
+    called = [[point for point in digest["points"] if point.startswith(CALLS)] for digest in reported]
     assert any(point.startswith(f"Call property {supplier.large} about") for point in called[1])
-    # What costs most comes first. 100 times the offers of one property's stay do not make it dearer.
+    # The property comes first. Of the markets, the one that costs most does.
     assert [point.partition(". ")[0] for point in called[2]] == [
-        "Call the supplier about market SE: Price differs from other markets",
-        "Call the supplier about market GB: Converted at a rate other than the reference rate",
         f"Call property {supplier.large} about: Price differs from other markets (US)",
+        "Then call the supplier about market SE: Price differs from other markets",
+        "Then call the supplier about market GB: Converted at a rate other than the reference rate",
     ]
     assert reported[2]["title"].startswith("1 new problem, 2 older, 0 ended; ")
     assert reported[5]["title"].startswith("0 new problems, 2 older, 1 ended; ")
