@@ -68,6 +68,7 @@ def _measure(row: dict[str, Any], column: str, table: str, said: Mapping[str, st
         "history",
         None if value is None else rounded(value),
         side=said["side"],
+        harmless=said.get("harmless", 0.0),
         kind=said["kind"],
         of=float(count or 0),
     )

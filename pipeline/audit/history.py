@@ -74,7 +74,9 @@ def _bounded(measure: Measure, seen: Sequence[Seen], limits: Limits) -> Measure:
     return replace(
         measure,
         lowest=rounded(lowest) if measure.side in {"both", "low"} else None,
-        highest=rounded(highest) if measure.side in {"both", "high"} and highest is not None else None,
+        highest=rounded(max(highest, measure.harmless))
+        if measure.side in {"both", "high"} and highest is not None
+        else None,
         nights=len(before),
     )
 

@@ -12,7 +12,8 @@ class Measure:
     """A measured value, with the bounds that it is judged by.
 
     `basis` is `rule` (the same bounds each night), `rows` (counted violations of an SQL rule, none allowed) or
-    `history` (bounds from earlier nights, by `kind` and `side`: see `history.bounds`).
+    `history` (bounds from earlier nights, by `kind` and `side`: see `history.bounds`). A value up to
+    `harmless` is never too high for its history.
     """
 
     market: str
@@ -26,6 +27,7 @@ class Measure:
     highest: float | None = None
     kind: str = "share"
     side: str = "both"
+    harmless: float = 0.0
     of: float = 0.0
     nights: int = 0
     violations: int = 0

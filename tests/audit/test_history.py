@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from audited_nights import audited, clean_night, every, failed_checks, load, passed, settings_of, sweep_id
@@ -174,6 +176,15 @@ def test_few_cells_are_given_more_room_than_many():
     few, _ = bounds([Seen(0.9)] * 6, "share", of=50, deviations=6)
     many, _ = bounds([Seen(0.9)] * 6, "share", of=50_000, deviations=6)
     assert few < many < 0.9
+
+
+def test_a_value_that_is_harmless_passes_whatever_earlier_nights_were():
+    measure = Measure("all", "search", "it", "critical", "", "history", 0.1, side="high", harmless=0.25, of=480)
+    before = {measure.key: [Seen(0.0)] * 6}
+    assert with_bounds([measure], before, Limits())[0].highest == 0.25
+    assert with_bounds([replace(measure, harmless=0.0)], before, Limits())[0].highest < 0.1
+    # Earlier nights may still allow more.
+    assert with_bounds([measure], {measure.key: [Seen(0.4)] * 6}, Limits())[0].highest > 0.4
 
 
 def test_answers_that_repeat_the_last_night_are_beyond_what_few_repeats_make_plausible():
