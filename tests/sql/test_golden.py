@@ -44,12 +44,15 @@ def test_the_rows_are_those_expected(golden, path):
         pytest.fail(difference, pytrace=False)
     if path.parts[-3] in READ:
         golden.session.execute("SET TimeZone = 'America/New_York'")
+        # The rows do not depend on the plan either.
+        golden.session.execute("PRAGMA disable_optimizer")
         try:
             difference = differs(golden, expected, made)
         finally:
             golden.session.execute("SET TimeZone = 'UTC'")
+            golden.session.execute("PRAGMA enable_optimizer")
         if difference:
-            pytest.fail(f"In New York's time zone: {difference}", pytrace=False)
+            pytest.fail(f"In New York's time zone, and planned in another way: {difference}", pytrace=False)
 
 
 def differs(golden, expected, made):
