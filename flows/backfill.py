@@ -7,11 +7,16 @@ settings from the environment, and it needs no supplier.
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
 
+from flows.dead_runs import tell_end, tell_if_killed
 from flows.logs import log_steps, tell_our_errors_once
+from flows.turns import died_too_often
 from pipeline.lake import Lake
 from pipeline.night.gate import audit_limits
 from pipeline.night.rebuild import Rebuilt
@@ -23,9 +28,18 @@ tell_our_errors_once()
 log_steps()
 
 
-@flow(name="backfill", persist_result=False, log_prints=False)
-def backfill() -> Rebuilt:
+@flow(
+    name="backfill",
+    persist_result=False,
+    log_prints=False,
+    on_completion=[tell_end],
+    on_failure=[tell_end],
+    on_crashed=[tell_if_killed],
+)
+def backfill() -> Rebuilt | State[Any]:
     """Rebuild the lake's tables and its published file from the raw answers."""
+    if (ended := died_too_often(flow_run.run_count)) is not None:
+        return ended
     settings = read_settings()
     lake = Lake(settings.lake)
     with lake.writing("a rebuild"):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
-from prefect.runtime import deployment
+from prefect.client.schemas.objects import State
+from prefect.runtime import deployment, flow_run
 from pydantic import Field
 
+from flows.dead_runs import tell_end, tell_if_killed
 from flows.logs import log_steps, tell_our_errors_once
-from flows.turns import turn_at_supplier, waiting_helps
+from flows.turns import died_too_often, turn_at_supplier, waiting_helps
 from pipeline.lake import Lake
 from pipeline.night.confirm import ConfirmSummary, confirm
 from pipeline.night.confirm_plan import choose_flags
@@ -25,14 +27,24 @@ OUTCOMES_KEY = "confirmation-outcomes"
 WAITS = (300.0, 900.0)
 
 
-@flow(name="confirmation", persist_result=False)
-def confirmation(rules: tuple[str, ...] = (), limit: Annotated[int, Field(ge=1, le=10_000)] = 20) -> ConfirmSummary:
+@flow(
+    name="confirmation",
+    persist_result=False,
+    on_completion=[tell_end],
+    on_failure=[tell_end],
+    on_crashed=[tell_if_killed],
+)
+def confirmation(
+    rules: tuple[str, ...] = (), limit: Annotated[int, Field(ge=1, le=10_000)] = 20
+) -> ConfirmSummary | State[Any]:
     """Re-query the cells of flags: each is then confirmed, gone or not confirmable.
 
     Args:
         rules: Rules whose flags are re-queried. Empty: all rules.
         limit: Maximum number of flags, the largest first. NIGHTAUDIT_CONFIRM_CAP also limits the searches.
     """
+    if (ended := died_too_often(flow_run.run_count)) is not None:
+        return ended
     waits = WAITS if deployment.id else ()
     return _ask.with_options(retries=len(waits), retry_delay_seconds=list(waits))(rules, limit)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
-from prefect.runtime import deployment
+from prefect.client.schemas.objects import State
+from prefect.runtime import deployment, flow_run
 
+from flows.dead_runs import tell_end, tell_if_killed
 from flows.logs import log_steps, tell_our_errors_once
-from flows.turns import waiting_helps
+from flows.turns import died_too_often, waiting_helps
 from pipeline.lake import Lake
 from pipeline.night.care import Care, plan_care, take_care
 from pipeline.settings import read_settings
@@ -20,13 +24,21 @@ CARE_KEY = "lake-care"
 WAITS = (900.0, 2700.0)
 
 
-@flow(name="lake-care", persist_result=False)
-def lake_care(dry_run: bool = False) -> int:
+@flow(
+    name="lake-care",
+    persist_result=False,
+    on_completion=[tell_end],
+    on_failure=[tell_end],
+    on_crashed=[tell_if_killed],
+)
+def lake_care(dry_run: bool = False) -> int | State[Any]:
     """Compact the lake's files, apply retention and remove unused files. Return the number of actions.
 
     Args:
         dry_run: Only list what is due.
     """
+    if (ended := died_too_often(flow_run.run_count)) is not None:
+        return ended
     waits = WAITS if deployment.id else ()
     care = _care.with_options(retries=len(waits), retry_delay_seconds=list(waits))(dry_run)
     rows: list[dict[str, object]] = [

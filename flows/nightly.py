@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
+from uuid import UUID
 
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
@@ -19,6 +20,7 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import deployment, flow_run
 from pydantic import Field
 
+from flows.dead_runs import completed_before, tell_end, tell_if_killed, told
 from flows.logs import log_steps, tell_our_errors_once
 from flows.notify import block_of_server
 from flows.parameters import Market
@@ -54,7 +56,15 @@ def name_run() -> str:
     return f"{spec_name(settings)} {settings.clock():%Y-%m-%d}"
 
 
-@flow(name="nightly", flow_run_name=name_run, persist_result=False, log_prints=False)
+@flow(
+    name="nightly",
+    flow_run_name=name_run,
+    persist_result=False,
+    log_prints=False,
+    on_completion=[tell_end],
+    on_failure=[tell_end],
+    on_crashed=[tell_if_killed],
+)
 def nightly(
     spec: Path | None = None,
     markets: tuple[Market, ...] = (),
@@ -71,8 +81,10 @@ def nightly(
         dry_run: Only plan: show what the night would request and cost.
         catch_up_hours: A run that starts later than this is skipped, because prices belong to their day.
     """
+    if flow_run.run_count > 1 and (ended := completed_before(UUID(flow_run.id))) is not None:
+        return ended
     if (skipped := refused(flow_run.scheduled_start_time, flow_run.run_count, catch_up_hours)) is not None:
-        return skipped
+        return told(skipped)
     given = {"spec": spec, "markets": markets, "limit": limit}
     settings = _settings(given)
     if dry_run:

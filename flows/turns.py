@@ -39,7 +39,7 @@ MOST_RUNS = 3
 _TAKEN_SECONDS = 5.0
 _LOOK_SECONDS = 0.5
 # A dead process holds its slot for at most this long (Prefect's minimum), so it is free when the run is restarted.
-_LEASE_SECONDS = 60.0
+LEASE_SECONDS = 60.0
 # The supplier counts requests per second; the margin is for requests that arrive late.
 _SECOND = 1.05
 
@@ -63,6 +63,11 @@ def refused(scheduled_at: datetime | None, run_count: int, catch_up_hours: float
             message=f"It was due {hours:.1f} hours ago, and the limit is {catch_up_hours:g} (catch_up_hours). "
             "Prices are those of the day: start a new run for tonight.",
         )
+    return died_too_often(run_count)
+
+
+def died_too_often(run_count: int) -> State[Any] | None:
+    """Return the state in which a run ends at once if its process has died again and again; otherwise None."""
     if run_count > MOST_RUNS:
         return Failed(
             message=f"Its process died {run_count - 1} times without a message, perhaps because memory ran out. "
@@ -147,7 +152,7 @@ def _place(limit: str, seconds: float) -> AbstractContextManager[None]:
     return concurrency(
         limit,
         timeout_seconds=seconds,
-        lease_duration=_LEASE_SECONDS,
+        lease_duration=LEASE_SECONDS,
         strict=True,
         raise_on_lease_renewal_failure=False,
     )

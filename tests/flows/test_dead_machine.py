@@ -73,6 +73,50 @@ def test_a_night_whose_machine_died_before_it_began_is_begun_by_another_worker(t
         kill(second)
 
 
+def test_a_night_whose_process_alone_was_killed_is_begun_again_once_and_not_after_it_has_completed(
+    tmp_path, write_spec, server
+):
+    """As for lack of memory: the worker lives and reports it. And what restarts a completed run makes it do nothing."""
+    from flows.dead_runs import ENDED, RESTARTED_SILENT
+
+    clock = {"NIGHTAUDIT_SANDBOX_CLOCK": "2026-10-01T02:00:00Z"}
+    slow = {"NIGHTAUDIT_REQUESTS_PER_SECOND": "8", **clock}
+    given = environment(tmp_path, write_spec(days=60), PREFECT_API_URL=server, **slow)
+    run_prefect(given, "--no-prompt", "deploy", "--prefect-file", "flows/prefect.yaml", "--name", "nightly")
+    run, machine = begin_run(server), worker(given, tmp_path)
+    try:
+        raw = tmp_path / "lake" / "raw"
+        await_true(lambda: list(raw.glob("*/multi-*.parquet")))
+        process = next(
+            each for each in psutil.process_iter() if environment_of(each).get("PREFECT__FLOW_RUN_ID") == run
+        )
+        process.kill()
+        await_true(lambda: call(server, f"flow_runs/{run}", method="GET")["run_count"] == 2)
+        assert await_ends(server, [run], 600) == ["COMPLETED"], (tmp_path / "log").read_text()
+        ended = {"filter": {"event": {"name": [ENDED]}, "any_resource": {"id": [f"prefect.flow-run.{run}"]}}}
+        await_true(lambda: call(server, "events/filter", ended)["total"] == 1)
+        (event,) = call(server, "events/filter", ended)["events"]
+        assert ("flow", "nightly") in {
+            (each["prefect.resource.role"], each.get("prefect.resource.name")) for each in event["related"]
+        }
+        sweeps = {path: path.stat().st_mtime_ns for path in raw.rglob("*.parquet")}
+        again = {"type": "SCHEDULED", "name": "AwaitingRetry", "message": RESTARTED_SILENT}
+        call(server, f"flow_runs/{run}/set_state", {"state": again, "force": True})
+        await_true(lambda: call(server, f"flow_runs/{run}", method="GET")["run_count"] == 3)
+        assert await_ends(server, [run], 600) == ["COMPLETED"], (tmp_path / "log").read_text()
+        assert "nothing was done again" in call(server, f"flow_runs/{run}", method="GET")["state"]["message"]
+        assert {path: path.stat().st_mtime_ns for path in raw.rglob("*.parquet")} == sweeps
+    finally:
+        kill(machine)
+
+
+def environment_of(process: psutil.Process) -> dict[str, str]:
+    try:
+        return process.environ()
+    except psutil.Error:
+        return {}
+
+
 def state_of(address: str, run: str) -> str:
     return call(address, f"flow_runs/{run}", method="GET")["state"]["type"]
 
