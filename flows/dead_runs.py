@@ -45,7 +45,7 @@ _DEAD_AFTER = timedelta(seconds=3 * HEARTBEAT_SECONDS)
 # Prefect holds the event of a state back for a quarter of an hour if its server has not seen the state before it, as
 # after a restart of the server. So a run that ends also emits this one, which follows nothing.
 ENDED = "nightaudit.flow-run.ended"
-# A worker reports a run whose process was killed as crashed, twice. It is restarted once that is over, and the slot
+# A worker reports a run whose process was killed as crashed, twice. It is restarted when that has ended, and the slot
 # that it held is free.
 KILLED = "nightaudit.flow-run.killed"
 _FREE_WITHIN = timedelta(seconds=LEASE_SECONDS + 15)

@@ -56,7 +56,7 @@ def _silent_markets(measures: Sequence[Measure]) -> set[str]:
     return silent if 2 * len(silent) <= len(shares) else set()
 
 
-def _measure(row: dict[str, Any], column: str, table: str, said: Mapping[str, str]) -> Measure:
+def _measure(row: dict[str, Any], column: str, table: str, said: Mapping[str, Any]) -> Measure:
     lead = row.get("lead")
     value, count = row[column], row[f"{column}__of"]
     return Measure(
