@@ -20,7 +20,7 @@ from pipeline.domain.tables import OFFER
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
-from pipeline.lake.relations import finding_rules, read_by, relation
+from pipeline.lake.relations import finding_rules, sources, relation, views
 from pipeline.normalise.segment import normalise_segment
 from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
@@ -231,17 +231,11 @@ def test_the_id_under_which_an_opaque_offer_is_sold_is_on_no_page(lake):
 @pytest.mark.parametrize("rule", finding_rules().values(), ids=lambda rule: rule.name)
 def test_every_rule_names_the_numbers_that_it_rests_on(rule):
     found_in = relation(*rule.full_name.split("."))
-    # Some take their evidence as the relation that they read has it.
-    sql = "".join(
-        [
-            found_in.sql,
-            *(
-                relation(*name.split(".")).sql
-                for name in read_by([found_in])[found_in.full_name]
-                if name[:5] == "mart."
-            ),
-        ]
-    )
+    # Some take their evidence as the relation that they read have it.
+    read = [
+        relation(*name.split(".")).sql for name in sources(found_in) if name in {view.full_name for view in views()}
+    ]
+    sql = "".join([found_in.sql, *read])
     columns = {column.name for column in OFFER.columns} | {"penalties", "promotions", "status"}
     for number in rule.numbers:
         role, _, column = number.partition(".")
