@@ -20,7 +20,7 @@ from pipeline.domain.tables import OFFER
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
-from pipeline.lake.relations import finding_rules, sources, relation, views
+from pipeline.lake.relations import finding_rules, relation, sources, views
 from pipeline.normalise.segment import normalise_segment
 from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
