@@ -13,7 +13,6 @@ from pipeline.lake import Lake
 from pipeline.night.aside import Aside
 from pipeline.night.night import Night
 from pipeline.night.nightly import run_night
-from pipeline.night.read_spec import as_in_its_demo
 from pipeline.night.summary import NightSummary
 from pipeline.process.pandasless import keep_pandas_out
 
@@ -22,7 +21,7 @@ def nightly(spec: Path | None, limit: int | None = None, markets: Sequence[str] 
     """Run a night and print its summary."""
     # The process beside this one has pandas, for those who judge.
     keep_pandas_out()
-    settings = as_in_its_demo(settings_with(spec, limit, markets))
+    settings = settings_with(spec, limit, markets)
     console = Terminal()
 
     def show(summary: NightSummary) -> None:

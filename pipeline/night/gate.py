@@ -21,6 +21,7 @@ from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
 from pipeline.night.latest import is_published, refuse_earlier
 from pipeline.night.outlook import timed
+from pipeline.night.read_spec import as_in_its_demo
 from pipeline.night.repair import repair_of
 from pipeline.notify.blocked import tell_of
 from pipeline.notify.pages import page_address
@@ -136,8 +137,9 @@ def publish_checked(
 ) -> Published:
     """Publish a sweep that passed its audit, or one that failed with the reason to publish it anyway.
 
-    Raises GateBlocked if it was not audited, even with a reason, or failed and no reason is given; and InputError if
-    `now` is earlier than the lake's latest sweep. A sweep that is published already stays so.
+    A simulated sweep is compared as the lake's demo was, if it has one. Raises GateBlocked if it was not audited, even
+    with a reason, or failed and no reason is given; and InputError if `now` is earlier than the lake's latest sweep. A
+    sweep that is published already stays so.
     """
     if override is not None and not override.strip():
         raise InputError(
@@ -151,6 +153,8 @@ def publish_checked(
     with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit publish {sweep_id}"):
         if is_published(lake, sweep_id):
             return publish(lake, sweep_id, now, cluster=cluster)
+        if manifest.is_simulated:
+            analysis = as_in_its_demo(lake, analysis)
         with timed(lake, manifest, Step.PUBLISH):
             return _publish_checked(lake, sweep_id, now, override, analysis, cluster)
 

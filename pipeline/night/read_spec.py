@@ -2,11 +2,13 @@
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 
 import msgspec
 
+from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, SettingsError, SpecError
 from pipeline.lake import Lake
 from pipeline.lake.user_query import Bounds, user_query
@@ -30,14 +32,14 @@ def mark_as_demo(lake: Lake, spec: str, nights: int, what_if_markup_pct: float |
     return lake.local(_SPEC)
 
 
-def as_in_its_demo(settings: Settings) -> Settings:
-    """Return the settings with the mark-up that the nights of its demo were compared with, unless one is set.
+def as_in_its_demo(lake: Lake, analysis: Analysis) -> Analysis:
+    """Return what a night compares with, with the mark-up of the lake's demo unless one is set.
 
-    Without it, the first night after the demo would end their findings.
+    Without it, the first night after the demo would end the findings that rest on it.
     """
-    if demo_spec(settings) is None or settings.what_if_markup_pct is not None:
-        return settings
-    return settings.model_copy(update={"what_if_markup_pct": _story_of(Lake(settings.lake)).what_if_markup_pct})
+    if analysis.what_if_markup_pct is not None:
+        return analysis
+    return replace(analysis, what_if_markup_pct=_story_of(lake).what_if_markup_pct)
 
 
 def demo_spec(settings: Settings) -> Path | None:

@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from nights import started_at, sweep_id
 
 from pipeline.audit import stored_audit
+from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import GateBlocked, InputError, LakeError
 from pipeline.domain.tables import REJECT
 from pipeline.lake import Lake
@@ -22,6 +23,7 @@ from pipeline.lake.delta import is_committed
 from pipeline.night import nightly
 from pipeline.night.gate import accept, audit_sweep, publish_checked, refuse_blocked, report_page, tell_if_blocked
 from pipeline.night.night import Night
+from pipeline.night.read_spec import mark_as_demo
 from pipeline.notify.blocked import messages
 from pipeline.notify.ways import webhook
 from pipeline.publish import published_sweeps
@@ -67,6 +69,24 @@ def test_the_command_audits_before_it_overrides(lake, monkeypatch, tmp_path):
     assert asked(lake, "SELECT count(*) FROM lake.offer WHERE total < 0") == [(0,)]
     assert ("key",) in asked(lake, "SELECT check_name FROM mart.quality WHERE outcome = 'failed'")
     assert report_page(lake, sweep_id(0)).exists()
+
+
+def test_however_a_night_is_published_after_a_demo_it_is_compared_as_the_demo_was(lake, monkeypatch, tmp_path):
+    """Otherwise the findings that rest on its mark-up end with the first night that another command publishes."""
+    from pipeline.cli import publish
+
+    mark_as_demo(lake, "", nights=1, what_if_markup_pct=15.0)
+    audited(lake, 0, clean_night(0))
+    publish_checked(lake, sweep_id(0), started_at(0))
+    load(lake, 1, clean_night(1))
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    monkeypatch.setenv("NIGHTAUDIT_SANDBOX_CLOCK", f"{started_at(1):%Y-%m-%dT%H:%M:%SZ}")
+    monkeypatch.chdir(tmp_path)
+    publish.publish(sweep_id(1), None)
+    assert [entry.analysis.what_if_markup_pct for entry in published_sweeps(lake)] == [15.0, 15.0]
+    audited(lake, 2, clean_night(2))
+    publish_checked(lake, sweep_id(2), started_at(2), analysis=Analysis(what_if_markup_pct=8.0))
+    assert asked(lake, "SELECT what_if_markup_pct FROM ref.analysis") == [(8.0,)]
 
 
 def test_a_blocked_night_keeps_the_last_good_one_and_an_override_is_written_down(lake):

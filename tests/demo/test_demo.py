@@ -9,6 +9,7 @@ import pytest
 from pipeline.cli import demo
 from pipeline.demo import make_demo, refuse_demo
 from pipeline.demo.inputs import MARKUP_PCT
+from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, SettingsError, SweepStopped
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
@@ -75,10 +76,10 @@ def test_the_next_night_asks_the_same_without_any_setting(two_nights):
 def test_the_next_night_compares_with_the_mark_up_of_the_demo(two_nights):
     """Otherwise the findings that rest on it would be reported as ended."""
     settings, _, _ = two_nights
-    assert as_in_its_demo(settings).what_if_markup_pct == MARKUP_PCT
+    assert as_in_its_demo(Lake(settings.lake), Analysis()).what_if_markup_pct == MARKUP_PCT
     assert rows(settings, "SELECT what_if_markup_pct FROM ref.analysis") == [(MARKUP_PCT,)]
-    set_otherwise = settings.model_copy(update={"what_if_markup_pct": 8.0})
-    assert as_in_its_demo(set_otherwise) is set_otherwise
+    set_otherwise = Analysis(what_if_markup_pct=8.0)
+    assert as_in_its_demo(Lake(settings.lake), set_otherwise) is set_otherwise
 
 
 @pytest.mark.slow
