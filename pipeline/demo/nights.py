@@ -41,6 +41,7 @@ from pipeline.settings import Settings
 _AT: Final = time(2, 30)
 # Number of nights that are published together. A shop's prices are observed then.
 _PUBLISHED_EVERY: Final = 5
+_PRICES_AFTER: Final = timedelta(minutes=10)
 # Number of quotes requested on the last night.
 _QUOTES: Final = 8
 _WHY_PUBLISHED: Final = "A night of the demo: simulated, and of few properties."
@@ -176,7 +177,8 @@ def _publish(lake: Lake, sweep_id: str, now: datetime, folder: Path) -> None:
     Nights that were audited meanwhile have to wait: what they are compared with is loaded after this publication.
     """
     publish(lake, sweep_id, now, with_later=False)
-    _load(lake, "prices", folder, shop_prices(lake, now), now)
+    # Later than the publication, so that replaying the night leaves them out.
+    _load(lake, "prices", folder, shop_prices(lake, now), now + _PRICES_AFTER)
 
 
 def _say(watch: Watch, made: int, nights: int, day: date, step: str) -> None:

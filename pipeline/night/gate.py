@@ -18,6 +18,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import CorruptObject, GateBlocked, InputError, UnknownSweep
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
+from pipeline.lake.ledger import REFERENCE_RULE, enter, restore_entries
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
 from pipeline.night.latest import is_published, refuse_earlier
 from pipeline.night.outlook import timed
@@ -29,7 +30,6 @@ from pipeline.notify.ways import Tell, mail, through, webhook
 from pipeline.plan.estimate import Step
 from pipeline.process.signals import stoppable
 from pipeline.publish import LedgerEntry, Published, publish, published_sweeps
-from pipeline.publish.ledger import REFERENCE_RULE, enter, restore_entries
 from pipeline.settings import Settings
 from pipeline.sweep.load import is_sweep_loaded
 

@@ -13,6 +13,7 @@ from functools import partial, wraps
 
 from pipeline.audit import stored_audit
 from pipeline.domain.errors import CallsUsedUp, GateBlocked, NightauditError, SweepStopped
+from pipeline.lake.ledger import restore_entries
 from pipeline.lake.raw import landed
 from pipeline.lake.user_query import Bounds
 from pipeline.night import steps
@@ -38,7 +39,6 @@ from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.process.log_lines import about_sweep
 from pipeline.process.signals import stoppable
 from pipeline.publish import published_sweeps
-from pipeline.publish.ledger import restore_entries
 from pipeline.publish.without_rows import published_without_rows
 from pipeline.report import problems_of, reports_page, write_reports, written_case_pages
 from pipeline.settings import Settings

@@ -9,9 +9,9 @@ from pipeline.domain.tables import MADE_OF_RAW, QUALITY, SELDOM_WRITTEN, TABLES,
 from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER, damaged_of
 from pipeline.lake.delta import committed_files, committed_sizes
+from pipeline.lake.ledger import copies_of_entry, published_sweeps
 from pipeline.lake.raw import is_retired
 from pipeline.publish.last_published import is_superseded
-from pipeline.publish.ledger import copies_of_entry, published_sweeps
 from pipeline.publish.pull import pulled_from
 
 logger = logging.getLogger(__name__)

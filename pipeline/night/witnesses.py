@@ -25,12 +25,12 @@ from pipeline.domain.tables import (
 from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
+from pipeline.lake.ledger import copies_of_entry
 from pipeline.lake.raw import is_retired
 from pipeline.lake.sweep_files import files_of_sweep
 from pipeline.night.latest import done_steps
 from pipeline.night.overview import sweep_rows
 from pipeline.publish import LedgerEntry
-from pipeline.publish.ledger import copies_of_entry
 
 # Tables with the rows of an offer (of a search, of a quote), by the column that shows whether there are any: 0 if not.
 _CHILDREN = {"policy_key": (PENALTY.name, QUOTE_PENALTY.name), "promotion_key": (PROMOTION.name, QUOTE_PROMOTION.name)}

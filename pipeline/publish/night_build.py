@@ -12,12 +12,12 @@ from pipeline.lake import Lake
 from pipeline.lake.database import MEMORY_LIMIT, view_sweep_files
 from pipeline.lake.delta import commit_files, is_committed
 from pipeline.lake.enumerations import find_values
+from pipeline.lake.ledger import LedgerEntry
 from pipeline.lake.relations import detectors, in_order
 from pipeline.publish.catalogue import write_reference, write_side_views, write_views
 from pipeline.publish.comparisons import note_comparisons
 from pipeline.publish.content import add_content
 from pipeline.publish.flags import gather, move_flags_on
-from pipeline.publish.ledger import LedgerEntry
 from pipeline.publish.range_session import RangeJob, view_sweep
 from pipeline.publish.range_work import RangeNight, RangeWorkers, Work, find_in_range, work_out
 from pipeline.publish.ranges import choose_ranges

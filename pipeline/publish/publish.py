@@ -24,12 +24,12 @@ from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, SWEEP
 from pipeline.lake import Lake, put_in_place, sync
 from pipeline.lake.database import connect, has_moved
 from pipeline.lake.delta import is_committed
+from pipeline.lake.ledger import REFERENCE_RULE, LedgerEntry, enter, published_sweeps, restore_entries
 from pipeline.lake.raw import read_manifest
 from pipeline.publish.catalogue import describe, write_views
 from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.content import forget_working_files
 from pipeline.publish.last_published import forget_unread, is_readable, sweep_row, sweeps_of
-from pipeline.publish.ledger import REFERENCE_RULE, LedgerEntry, enter, published_sweeps, restore_entries
 from pipeline.publish.night_build import NightBuild
 from pipeline.publish.range_work import RangeWorkers
 from pipeline.publish.ranges import MOST_OFFERS

@@ -21,13 +21,13 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.column_sql import as_stored
 from pipeline.lake.database import OF_OFFERS, connect, query_published, rows_of
+from pipeline.lake.ledger import REFERENCE_RULE
 from pipeline.lake.raw_answer import Evidence
 from pipeline.lake.relations import relation
 from pipeline.lake.sweep_files import quarantine_file
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.publish.catalogue import write_reference, write_relations, write_side_views
 from pipeline.publish.flags import find
-from pipeline.publish.ledger import REFERENCE_RULE
 from pipeline.publish.state import (
     FILED,
     NATIVE,

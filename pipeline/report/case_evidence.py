@@ -19,8 +19,8 @@ from pipeline.lake import Lake
 from pipeline.lake.database import rows_of, select_files
 from pipeline.lake.raw import RawRecord, read_shard
 from pipeline.lake.raw_answer import Evidence, evidence_at
-from pipeline.lake.relations import finding_rules, relation
 from pipeline.lake.sweep_files import sweep_files
+from pipeline.report.case_prices import SellingPrice, selling_prices
 
 Row = Mapping[str, Any]
 
@@ -59,7 +59,7 @@ class Piece:
     answers: Sequence[Answer]
     others: Sequence[Answer]
     more: int
-    price: Row | None
+    price: SellingPrice | None
     """The selling price in the finding, for rules about prices."""
 
 
@@ -74,7 +74,7 @@ def pieces(session: duckdb.DuckDBPyConnection, lake: Lake, flag_ids: Iterable[st
     shown = sorted({_place(item) for item in shown_items})
     addressed = sorted((search["raw_address"], place) for place in shown if (search := tables.search.get(place)))
     raw = {place: _raw(lake, address, tables.search[place], records_of) for address, place in addressed}
-    prices = _prices(session, flags)
+    prices = selling_prices(session, lake, flags)
     made = {}
     for flag in flags:
         main, others = chosen[flag["flag_id"]]
@@ -191,24 +191,3 @@ def _raw(
         return evidence_at(lake, address, records_of=records_of, loaded=(search["body_sha256"],)), ""
     except NightauditError as error:
         return None, error.message
-
-
-def _prices(session: duckdb.DuckDBPyConnection, flags: Sequence[Row]) -> dict[str, Row]:
-    """Return the selling prices of flags that are about one, as the rule finds them now."""
-    of_rule = defaultdict(list)
-    for flag in flags:
-        rule = finding_rules().get(flag["rule"])
-        if rule and "price_input_id" in relation(*rule.full_name.split(".")).meanings:
-            of_rule[rule.full_name].append(flag["subject_key"])
-    return {
-        row["flag_id"]: row
-        for name, keys in sorted(of_rule.items())
-        for row in rows_of(
-            session.execute(
-                f"SELECT found.flag_id, price.* FROM {name} AS found INNER JOIN mart.selling_price AS price "  # noqa: S608 - our own names
-                "ON price.input_id = found.price_input_id AND price.line_no = found.price_line_no "
-                "WHERE list_contains($keys::BIGINT[], found.subject_key)",
-                {"keys": keys},
-            )
-        )
-    }

@@ -67,24 +67,39 @@ def lines_of(piece: Piece) -> list[Line]:
             compared = _terms(piece.answers) if name == "penalties" else texts
             difference = _difference(values, compared, _rate(piece))
             lines.append(Line(label, [cut(text) or "–" for text in texts], marked, difference))
-    if piece.price is not None:
-        price = piece.price
-        sold = f"{as_sent(price['price'])} {price['currency']}, {price['channel'] or 'no channel'}"
-        # It is in the column of the answer that the finding is about.
-        empty = [""] * (len(piece.answers) - 1)
-        seen, below = f"{sold}, {shown(price['observed_at'])} UTC", _below(piece)
-        # With a single answer there is no column for differences.
-        seen = f"{seen}: {below}" if below and not empty else seen
-        lines.append(Line("Your selling price", [seen, *empty], [True, *(False for _ in empty)], below))
     # Fields that the finding rests on come first.
-    return sorted(lines, key=lambda line: not any(line.marked))
+    rested_on = [line for line in lines if any(line.marked)]
+    return [*rested_on, *_prices(piece), *(line for line in lines if not any(line.marked))]
 
 
-def _below(piece: Piece) -> str:
+def _prices(piece: Piece) -> list[Line]:
+    """Return the selling price that a finding is about, if any, and the newer one below it."""
+    if piece.price is None:
+        return []
+    # They are in the column of the answer that the finding is about.
+    empty = [""] * (len(piece.answers) - 1)
+    unmarked = [False for _ in empty]
+    seen, below = _sold(piece.price.found), _below(piece.answers[0], piece.price.found)
+    # With a single answer there is no column for differences.
+    seen = f"{seen}: {below}" if below and not empty else seen
+    lines = [Line("Your selling price", [seen, *empty], [True, *unmarked], below)]
+    if newer := piece.price.newer:
+        # It is compared with the floor of its own time, so the floor on this page decides nothing.
+        later = "" if piece.price.is_judged else ": loaded since, judged with the next night"
+        lines.append(Line("Newer selling price", [f"{_sold(newer)}{later}", *empty], [False, *unmarked], ""))
+    return lines
+
+
+def _sold(price: Row) -> str:
+    seen = f"{shown(price['observed_at'])} UTC"
+    return f"{as_sent(price['price'])} {price['currency']}, {price['channel'] or 'no channel'}, {seen}"
+
+
+def _below(answer: Answer, price: Row) -> str:
     """Return how a selling price differs from the floor of the answer that it is compared with."""
-    offer, price = piece.answers[0].offer, piece.price
+    offer = answer.offer
     floor = offer["floor"] if offer else None
-    if not price or not offer or not floor or offer["currency"] != price["currency"]:
+    if not offer or not floor or offer["currency"] != price["currency"]:
         return ""
     return f"{_difference([price['price'], floor], ['price', 'floor'], 1)} against the floor"
 

@@ -24,9 +24,9 @@ from pipeline.domain.tables import SWEEP, TABLES
 from pipeline.lake import Lake
 from pipeline.lake.column_sql import quoted, sql_type
 from pipeline.lake.delta import commit_files
+from pipeline.lake.ledger import LedgerEntry, enter
 from pipeline.lake.raw import Ending, Manifest, write_ending, write_manifest
 from pipeline.night.gate import audit_sweep
-from pipeline.publish.ledger import LedgerEntry, enter
 from pipeline.settings import Settings
 
 MARKETS = ("GB", "US", "DE", "SE", "FR", "ES", "IT", "NL")

@@ -16,8 +16,8 @@ from benchmarks.simulated import World, enter_batch
 from benchmarks.simulated_lake import load_inputs, load_quotes, simulating, tell_batch, write_night
 
 from pipeline.lake import Lake
+from pipeline.lake.ledger import enter
 from pipeline.publish import LedgerEntry, publish
-from pipeline.publish.ledger import enter
 
 OBSERVATIONS = 50_000_000
 NIGHTS = 30

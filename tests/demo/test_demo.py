@@ -44,6 +44,10 @@ def test_what_users_load_and_ask_is_there(two_nights):
     assert rows(settings, counts.format("cell_latest")) == [(made.properties,)]
     assert rows(settings, f"{counts.format('property')} ") == [(made.properties,)]
     assert rows(settings, "SELECT count(*) > 200 FROM mart.selling_price") == [(True,)]
+    # `explain` and `rebuild` know prices by when they were loaded: the night before them did not.
+    assert rows(
+        settings, "SELECT min(loaded_at) > (SELECT max(started_at) FROM mart.sweep) FROM lake.selling_price"
+    ) == [(True,)]
     assert rows(settings, "SELECT count(*) FROM mart.quote_check") == [(8,)]
     assert rows(settings, "SELECT count(DISTINCT market), count(DISTINCT product_type) FROM mart.offer_latest") == [
         (5, 2)

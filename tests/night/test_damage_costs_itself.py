@@ -19,6 +19,7 @@ from pipeline.domain.errors import CorruptObject
 from pipeline.domain.tables import QUALITY
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
+from pipeline.lake.ledger import copies_of_entry, restore_entries
 from pipeline.lake.raw import read_manifest
 from pipeline.night.gate import audit_at
 from pipeline.night.night import Night
@@ -26,7 +27,6 @@ from pipeline.night.nightly import run_night
 from pipeline.night.summary import NightSummary
 from pipeline.night.verify import verify
 from pipeline.publish import publish, published_sweeps
-from pipeline.publish.ledger import copies_of_entry, restore_entries
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import Settings
 

@@ -20,8 +20,8 @@ from pipeline.domain.tables import QUALITY, STATE_TABLES
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import commit_rows
+from pipeline.lake.ledger import published_sweeps
 from pipeline.lake.relations import views
-from pipeline.publish.ledger import published_sweeps
 from pipeline.publish.publish import publish
 from pipeline.publish.refresh import is_behind, refresh
 

@@ -10,7 +10,7 @@ from nights import load_night, started_at, sweep_id
 
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
-from pipeline.publish.ledger import LedgerEntry, copies_of_entry
+from pipeline.lake.ledger import LedgerEntry, copies_of_entry
 from pipeline.publish.publish import publish, republish_all
 
 # GB has the most offers, and is the only market in pounds.

@@ -7,6 +7,7 @@ import html
 import json
 import re
 import shutil
+from datetime import timedelta
 from decimal import Decimal
 
 import polars as pl
@@ -118,6 +119,26 @@ def test_a_price_below_the_floor_stands_beside_the_answer_that_states_the_floor(
     assert "<mark>80.00 EUR</mark>" in page
     (price, *_) = re.findall(r"Your selling price</th><td><mark>(.*?)</mark>", page)
     assert price == "71.50 EUR, &lt;i&gt;shop&lt;/i&gt;, 2030-01-01 02:00 UTC: −8.50 (−10.6%) against the floor"
+
+
+def test_a_price_loaded_since_does_not_take_the_place_of_the_price_that_was_found(lake, tmp_path):
+    """Otherwise the heading states one price and the row below it, which is marked as its reason, another."""
+    seen = night_at(0) + timedelta(hours=1)
+    newer = tmp_path / "newer.csv"
+    newer.write_text(
+        "property_id,market,product_type,check_in,nights,party,currency,price,observed_at,channel\n"
+        f"1,GB,Hotel,2030-02-01,2,2,EUR,99,{seen:%Y-%m-%dT%H:%M:%SZ},<i>shop</i>\n"
+        f"1,GB,Hotel,2030-02-01,2,2,EUR,12,{seen:%Y-%m-%dT%H:%M:%SZ},another shop\n"
+    )
+    load(lake, "prices", newer, seen)
+    refresh(lake)
+    page = page_of(lake, "floor_breach")
+    assert "Sold at 71.50 EUR" in page
+    (price, *_) = re.findall(r"Your selling price</th><td><mark>(.*?)</mark>", page)
+    assert price.startswith("71.50 EUR, &lt;i&gt;shop&lt;/i&gt;, 2030-01-01 02:00 UTC: −8.50")
+    assert row_of(page, "Newer selling price") == [
+        "99.00 EUR, <i>shop</i>, 2030-01-01 03:00 UTC: loaded since, judged with the next night"
+    ]
 
 
 def test_a_page_has_no_secret_and_no_markup_of_a_supplier_and_stays_small(lake):

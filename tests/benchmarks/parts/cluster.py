@@ -17,8 +17,8 @@ from benchmarks.simulated import World
 
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
+from pipeline.lake.ledger import enter
 from pipeline.publish import LedgerEntry, republish_all
-from pipeline.publish.ledger import enter
 
 # Servers that tests use as well lie beside them.
 sys.path.append(str(Path(__file__).parents[2]))

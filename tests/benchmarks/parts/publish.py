@@ -19,9 +19,9 @@ from benchmarks.measuring import Cost, Result, Row, Size, cost_of
 from benchmarks.simulated import World
 
 from pipeline.lake import Lake
+from pipeline.lake.ledger import enter
 from pipeline.normalise.segment import encode_table
 from pipeline.publish import LedgerEntry, publish
-from pipeline.publish.ledger import enter
 
 PART = "publish"
 _OF_OFFERS = ("offer", "penalty", "promotion")
