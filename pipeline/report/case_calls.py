@@ -1,11 +1,12 @@
 """The summary's sentences about cases: which problems are new, and whom to call first and why."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import polars as pl
 
 from pipeline.lake.relations import finding_rules
+from pipeline.report.case_prices import is_about_a_price
 from pipeline.report.cases import calls, persist, problems, waiting_of
 from pipeline.report.findings import SEVERITIES
 from pipeline.report.page import Point, counted
@@ -16,15 +17,22 @@ _CALLS = _NAMED = 3
 _WIDE_CALLS = 2
 _ORDER = (
     " Whom to call first: properties with problems of high severity, then the others; of each, prices and properties "
-    "gone quiet before what is stated beside a price (promotions, penalties, fees), and the most costly first. What "
-    "is about a market or the supplier follows. The tables list all by cost."
+    "gone quiet before what is stated beside a price (promotions, penalties, fees), and the most costly first."
 )
+# What follows the calls: one sentence about the user's own prices, and those about a market or the supplier.
+_FOLLOWING = {
+    (True, True): " Your own selling prices follow, then what is about a market or the supplier.",
+    (True, False): " Your own selling prices follow.",
+    (False, True): " What is about a market or the supplier follows.",
+    (False, False): "",
+}
 
 
 def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> list[Point]:
     """Return which problems opened, how many persist, and which properties to call first and why.
 
-    Of markets that sell nothing tonight, no price is worth a call.
+    Own selling prices need no call: the most urgent one is named after these. Of markets that sell nothing tonight, no
+    price is worth a call.
     """
     waiting = waiting_of(cases)
     if not waiting.height:
@@ -35,13 +43,16 @@ def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> l
     markets = pl.col("market").str.split(", ")
     is_silent = (markets.list.set_difference(list(silent_markets)).list.len() == 0).fill_null(value=False)
     worth = lines.filter(~is_silent).rows(named=True)
-    of_each: dict[str, Mapping[str, Any]] = {}
-    for each in sorted(worth, key=_rank):
-        of_each.setdefault(each["whom"], each)
-    urgent = list(of_each.values())
-    first = [row for row in urgent if row["scope"] == "property"][:_CALLS]
-    first += [row for row in urgent if row["scope"] != "property"][:_WIDE_CALLS]
-    order = _ORDER if [row["cost_eur"] for row in first] != [row["cost_eur"] for row in worth[: len(first)]] else ""
+    of_properties = [row for row in worth if row["scope"] == "property"]
+    of_own = [row for row in of_properties if _is_own_price(row)]
+    # A price that was loaded says more than one that the usual mark-up would give.
+    loaded = {row["whom"] for row in of_own if is_about_a_price(row["rule"])}
+    own = _most_urgent(row for row in of_own if is_about_a_price(row["rule"]) or row["whom"] not in loaded)
+    wide = _most_urgent(row for row in worth if row["scope"] != "property")[:_WIDE_CALLS]
+    first = _most_urgent(row for row in of_properties if not _is_own_price(row))[:_CALLS] + own[:1] + wide
+    is_by_cost = [row["cost_eur"] for row in first] == [row["cost_eur"] for row in worth[: len(first)]]
+    following = f"{_FOLLOWING[bool(own), bool(wide)]} The tables list all by cost."
+    order = "" if is_by_cost else f"{_ORDER}{following}"
     tone = "bad" if "high" in lines["severity"] else "warn"
     opened = f"{problems(new)} opened{_named(calls(new))} {problems(before)} {persist(before)}.{order}"
     points = [Point(opened, "new_cases" if new.height else "open_cases", tone)]
@@ -58,6 +69,8 @@ def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> l
         since = f"{cost} since {row['since']:%-d %b %Y}."
         others = sum(each["whom"] == row["whom"] for each in worth) - 1
         also = f" {counted(others, 'more problem')} there." if others else ""
+        if row["scope"] == "property" and _is_own_price(row) and len(own) > 1:
+            also += f" {counted(len(own) - 1, 'more property needs', 'more properties need')} the same check."
         text = f"{to_do}: {row['rule_words']}{place}. {row['finding']}{since}{also}"
         pages = (row["case_page"] or "", row["property_page"] or "")
         section = "open_cases" if (row["whom"], row["rule"]) in in_earlier else "new_cases"
@@ -74,9 +87,12 @@ def _named(new: pl.DataFrame) -> str:
     return f": {'; '.join([*named, *more])}."
 
 
-def _rank(row: Mapping[str, Any]) -> tuple[bool, ...]:
-    """Return the key by which calls are sorted, the first first; of equal ones, the most costly comes first."""
-    return row["severity"] != "high", _is_label(row), not _to_do(row).startswith("Call")
+def _most_urgent(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the most urgent line about each property, market or supplier. `lines` are by cost."""
+    of_each: dict[str, Mapping[str, Any]] = {}
+    for each in sorted(lines, key=lambda row: (row["severity"] != "high", _is_label(row))):
+        of_each.setdefault(each["whom"], each)
+    return list(of_each.values())
 
 
 def _is_label(row: Mapping[str, Any]) -> bool:
@@ -84,10 +100,15 @@ def _is_label(row: Mapping[str, Any]) -> bool:
     return rule is not None and rule.about == "label"
 
 
+def _is_own_price(row: Mapping[str, Any]) -> bool:
+    rule = finding_rules().get(row["rule"])
+    return rule is not None and rule.concerns == "selling_price"
+
+
 def _to_do(row: Mapping[str, Any]) -> str:
     """Return what to do about a problem: whom to call, whom to check before, or which price of one's own to check."""
     name, rule = _name(row), finding_rules().get(row["rule"])
-    if rule and rule.concerns == "selling_price":
+    if _is_own_price(row):
         return f"Check your selling price of {name}" if row["scope"] == "property" else f"Check your prices in {name}"
     if rule and SEVERITIES.index(row["severity"]) > SEVERITIES.index(rule.call_from):
         return f"Check {name} before you call"

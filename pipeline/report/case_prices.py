@@ -64,7 +64,7 @@ class SellingPrice:
 
 def selling_prices(session: duckdb.DuckDBPyConnection, lake: Lake, flags: Sequence[Row]) -> dict[str, SellingPrice]:
     """Return the prices of flags that are about one, by flag: the latest that the night knew which last found it."""
-    about = [flag for flag in flags if _is_about_a_price(flag["rule"])]
+    about = [flag for flag in flags if is_about_a_price(flag["rule"])]
     if not about:
         return {}
     shown = pl.DataFrame([[flag[name] for name in _OF_FLAGS] for flag in about], schema=_OF_FLAGS, orient="row")
@@ -88,6 +88,7 @@ def selling_prices(session: duckdb.DuckDBPyConnection, lake: Lake, flags: Sequen
     return found
 
 
-def _is_about_a_price(rule: str) -> bool:
+def is_about_a_price(rule: str) -> bool:
+    """Return whether findings of a rule are about a selling price that was loaded."""
     of = finding_rules().get(rule)
     return of is not None and "price_input_id" in relation(*of.full_name.split(".")).meanings

@@ -257,11 +257,40 @@ def test_whom_to_call_is_in_bold_and_the_reason_is_not():
     )
     points = cases_points(cases)[1:]
     assert [point.bold for point in points] == [
-        "Check your selling price of Hotel 8",
         "Call Hotel 7",
+        "Check your selling price of Hotel 8",
         "Then call the supplier about market SE",
     ]
     assert all(point.text.startswith(point.bold) for point in points)
+
+
+def test_the_most_costly_of_your_own_prices_has_a_sentence_beside_three_calls():
+    """A reader can put it right alone, so calls that cost less must not leave it out."""
+    own = {"rule": "floor_breach", "severity": "high"}
+    cases = frame(
+        *(case(f"case-{of}", "SE", of, rule="market_disparity", severity="high", **costs(of)) for of in (1, 2, 3, 4)),
+        case("case-5", "SE", 5, **own, **costs(900)),
+        case("case-6", "SE", 6, **own, **costs(1_772)),
+        case("case-7", "SE", 4, **own | {"rule": "floor_what_if"}, **costs(5)),
+        # The same price, as the usual mark-up makes it.
+        case("case-9", "SE", 6, **own | {"rule": "floor_what_if", "rule_words": "What if"}, **costs(1_773)),
+        case("case-8", "DE", None, property_name="market DE", rule="fx_markup", **costs(9_000)),
+    )
+    first, *named = cases_points(cases)
+    assert [point.bold for point in named] == [
+        "Call Hotel 4",
+        "Call Hotel 3",
+        "Call Hotel 2",
+        "Check your selling price of Hotel 6",
+        "Then call the supplier about market DE",
+    ]
+    assert named[3].text.endswith(
+        "Cost: 1,772 EUR, found since 14 Oct 2026. 1 more problem there. 2 more properties need the same check."
+    )
+    assert "Your own selling prices follow, then what is about a market or the supplier. The tables" in first.text
+    alone = cases_points(cases.filter(pl.col("property_id") == 6))
+    assert [point.bold for point in alone[1:]] == ["Check your selling price of Hotel 6"]
+    assert "same check" not in alone[1].text
 
 
 def test_of_a_market_that_sells_nothing_no_price_is_worth_a_call():
