@@ -82,7 +82,7 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
             ],
             "more_siblings": len(near[_SIBLINGS:]),
             "property_page": f"../{PROPERTY_PAGES}/{row['property_id']}.html"
-            if row["property_id"] in reader.property_pages
+            if row["property_id"] in reader.linked_properties
             else "",
             "links": [(text, f"../{href}") for _, text, href in links],
             "night": reader.night,

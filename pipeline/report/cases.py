@@ -32,7 +32,7 @@ def described(reader: Reader, cases: pl.DataFrame) -> pl.DataFrame:
         .otherwise(pl.col("property_name"))
         .alias("property_name")
     )
-    has_page = pl.col("property_id").is_in(list(reader.property_pages))
+    has_page = pl.col("property_id").is_in(list(reader.linked_properties))
     its_page = pl.when(has_page).then(pl.format(f"{PROPERTY_PAGES}/{{}}.html", "property_id")).alias("property_page")
     in_markets = pl.col("markets").list.join(", ")
     return cases.with_columns(said, whom, texts, reader.case_page, its_page, in_markets)

@@ -41,16 +41,25 @@ def file_name(name: str, suffix: str = "") -> str:
     return f"{'index' if name == _FRONT_PAGE and not suffix else name}{suffix}.html"
 
 
-def links_of(folder: Path, wanted: Sequence[str], scope: Scope) -> list[tuple[str, str, str]]:
-    """Return the menu of a page: the complete reports that exist, or are being written."""
-    along = () if scope.suffix else wanted
-    pages = [(name, label, file_name(name)) for name, label in LABELS.items()] + [
+def links_of(folder: Path, wanted: Sequence[str], scope: Scope = Scope()) -> list[tuple[str, str, str]]:
+    """Return the menu of a page of `scope`: the reports that exist, or are being written (`wanted`).
+
+    A report that does not exist with these filters is the complete one, to which the script takes a city along.
+    """
+    along = {file_name(name, scope.suffix) for name in wanted}
+    if wanted and not scope.words:
+        # Complete reports include pages of properties and a list of them.
+        along.add(_PROPERTIES[1])
+
+    def there(file: str) -> bool:
+        return file in along or (folder / file).exists()
+
+    names = [(name, label, file_name(name, scope.suffix), file_name(name)) for name, label in LABELS.items()]
+    pages = [(name, label, own if there(own) else complete) for name, label, own, complete in names] + [
         ("properties", *_PROPERTIES),
         ("quality", *_QUALITY),
     ]
-    # Complete reports include pages of properties and a list of them.
-    along = [*along, "properties"] if along else along
-    return [(name, label, file) for name, label, file in pages if name in along or (folder / file).exists()]
+    return [(name, label, file) for name, label, file in pages if there(file)]
 
 
 def link_quality_page(folder: Path, links: Sequence[tuple[str, str, str]]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -11,8 +12,8 @@ import polars as pl
 from pipeline.lake.database import REPORT_MEMORY
 from pipeline.lake.relations import relation
 from pipeline.report.case_rows import ended_of, with_case_ids
-from pipeline.report.cost import cost_of_cases
 from pipeline.report.scope import Scope
+from pipeline.report.which_pages import costly_properties, first_cases
 
 # What a query may use that does not fit into the memory of a report.
 _MEMORY_OF_LARGE = "1GB"
@@ -32,6 +33,8 @@ class Reader:
     scope: Scope
     # Relations that cannot be filtered as requested, with the filters they do not have; their sections are left out.
     wider: dict[str, str] = field(default_factory=dict)
+    # The folder of all reports.
+    reports: Path | None = None
 
     def rows(
         self,
@@ -132,18 +135,12 @@ class Reader:
         """The cases with a page; none if cases cannot be filtered as requested."""
         if self.scope.missing("property_id", "market"):
             return frozenset()
-        # The first case of each problem comes before further markets of another.
-        problem = pl.struct("rule", pl.coalesce(pl.col("property_id").cast(pl.String), "case_id"))
-        is_further = pl.int_range(pl.len()).over(problem) > 0
-        most = {CASE_PAGES: self.cases, ENDED_PAGES: self.ended}
-        return frozenset().union(
-            *(cases.sort(is_further, maintain_order=True)["case_id"].head(number) for number, cases in most.items())
-        )
+        return frozenset({*first_cases(self.cases, CASE_PAGES), *first_cases(self.ended, ENDED_PAGES)})
 
     @property
     def case_page(self) -> pl.Expr:
         """The page of `case_id`, relative to other pages; NULL: it has none."""
-        has_page = pl.col("case_id").is_in(list(self.case_pages))
+        has_page = pl.col("case_id").is_in(list(self.case_pages | self._there(CASES)))
         # A function given to polars would be kept, with this session, for as long as the process lives.
         return pl.when(has_page).then(pl.format(f"{CASES}/{{}}.html", "case_id")).alias("case_page")
 
@@ -153,26 +150,29 @@ class Reader:
         scope = self.scope
         if scope.words and scope != Scope(property_id=scope.property_id):
             return ()
-        urgent = self._costly_properties
+        urgent = costly_properties(self.cases)
         if scope.property_id is None and len(urgent) < PROPERTIES:
             urgent = list(dict.fromkeys([*urgent, *self._ids]))
         return tuple(urgent[:PROPERTIES]) if scope.property_id is None else (scope.property_id,)
 
-    @property
-    def _costly_properties(self) -> list[int]:
-        """The properties with open problems, in the order of their most costly one, over all its markets."""
-        is_waiting = pl.col("status").is_in(["new", "open"]).alias("is_waiting")
-        by_problem = (
-            self.cases.drop_nulls("property_id")
-            .group_by("property_id", "rule", is_waiting, maintain_order=True)
-            .agg(cost_of_cases())
-            .sort("is_waiting", "cost_eur", descending=True, nulls_last=True, maintain_order=True)
-        )
-        return by_problem["property_id"].unique(maintain_order=True).to_list()
+    @cached_property
+    def linked_properties(self) -> frozenset[int]:
+        """The properties with a page in this report or, if it is filtered, an earlier one of the night."""
+        numbers = (stem for stem in self._there(PROPERTY_PAGES) if stem.removeprefix("-").isdigit())
+        return frozenset({*self.property_pages, *map(int, numbers)})
+
+    def _there(self, folder: str) -> frozenset[str]:
+        """Return the pages in a folder of the night that a filtered report does not write, but links."""
+        if self.reports is None or not self.scope.words:
+            return frozenset()
+        return frozenset(page.stem for page in (self.reports / self.night["sweep_id"] / folder).glob("*.html"))
 
     def with_cases(self, flags: pl.DataFrame) -> pl.DataFrame:
-        """Return flags with their open cases and the pages of these."""
-        return with_case_ids(flags, self._unclosed).with_columns(self.case_page)
+        """Return flags with their open cases and the pages of these, also where a case is wider than the filters."""
+        cases = self._unclosed
+        if self.scope.words:
+            cases = self.query("SELECT * FROM report.finding_case WHERE status <> 'closed' ORDER BY urgency")
+        return with_case_ids(flags, cases).with_columns(self.case_page)
 
     def whole(self, relation: str) -> None:
         """Note that a section reads a relation unfiltered."""

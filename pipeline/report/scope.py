@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -103,6 +104,12 @@ class Scope:
         text, values = self.condition("property_id", "market", "check_in")
         named = re.sub(r"(?<![.$])\b(property_id|market|check_in)\b", r"its_\1", text)
         return re.sub(r"\$(\w+)", lambda found: quoted(str(values[found[1]])), named)
+
+    def as_attributes(self, places: Iterable[Mapping[str, str]]) -> dict[str, str]:
+        """Return the filters by city, brand and group for a page's script, spelled as in the attributes of `places`."""
+        wanted = {f"data-{name}": value for name, value in self._chosen()}
+        known = [(name, place[name]) for place in places for name in wanted.keys() & place.keys()]
+        return wanted | {name: value for name, value in reversed(known) if value.lower() == wanted[name].lower()}
 
     def _chosen(self) -> list[tuple[str, str]]:
         """Return the filters on `mart.property` and their values."""

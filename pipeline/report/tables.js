@@ -6,6 +6,10 @@
 (() => {
   const state = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
   const places = ["city", "brand", "group"];
+  // What a page is limited to: all of its rows are of these, and links take them along.
+  const header = document.querySelector("header[data-city], header[data-brand], header[data-group]");
+  const limits = header ? header.dataset : {};
+  for (const name of places) if (limits[name]) state.set(name, limits[name]);
   const placed = [...document.querySelectorAll("tr[data-city], tr[data-brand], tr[data-group]")];
   const filters = [];
   const keep = (name, value) => {
@@ -25,15 +29,16 @@
   const quoted = (word) => /^[\w.-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'";
   const element = (name, properties) => Object.assign(document.createElement(name), properties);
 
-  const chosen = () => places.filter((name) => state.get(name));
+  const taken = () => places.filter((name) => state.get(name));
+  const chosen = () => taken().filter((name) => !limits[name]);
   const isWithin = (link) => link.getAttribute("href").startsWith("#");
   const keepInLinks = () => {
-    const kept = new URLSearchParams(chosen().map((name) => [name, state.get(name)])).toString();
-    for (const link of document.querySelectorAll("a[href]")) {
+    const kept = new URLSearchParams(taken().map((name) => [name, state.get(name)])).toString();
+    for (const link of document.querySelectorAll("a[href]:not([data-complete])")) {
       if (!isWithin(link) && link.pathname.endsWith(".html")) link.hash = kept;
     }
   };
-  if (chosen().length) keepInLinks();
+  if (taken().length) keepInLinks();
   // The place within the page would take the place of the choice in the address.
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href]");
@@ -45,7 +50,7 @@
     place.scrollIntoView();
   });
   const bar = element("div", {className: "bar places"});
-  for (const name of placed.length ? places : []) {
+  for (const name of placed.length ? places.filter((name) => !limits[name]) : []) {
     const values = new Set(placed.map((row) => row.dataset[name]).filter(Boolean));
     if (state.get(name)) values.add(state.get(name));
     if (!values.size) continue;

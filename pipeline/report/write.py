@@ -65,8 +65,10 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
     refuse_tight_limits(more_mb=CHARTS_MB)
     written, wanted = [], tuple(names)
     with open_published(lake.published_file, lake.root / ".spill") as session:
-        reader = Reader(session, scope)
+        reader = Reader(session, scope, reports=lake.root / "reports")
         folder = lake.root / "reports" / reader.night["sweep_id"]
+        # Pages of cases and properties belong to the complete report, whatever is filtered.
+        own, common = links_of(folder, wanted, scope), links_of(folder, () if scope.words else wanted)
         if reader.is_out_of_reach:
             raise InputError(
                 f"No upcoming stay within these limits was ever requested: {scope.words}.",
@@ -85,15 +87,15 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
                     page, sections=[replace(each, charts=begun(each.charts, pen), held=of) for each, of in sections]
                 )
                 if ahead is not None:
-                    written.append(_write(folder, ahead, reader, links_of(folder, wanted, scope)))
+                    written.append(_write(folder, ahead, reader, own))
                 ahead = page
-            for file, text in case_pages(lake, reader, links_of(folder, wanted, scope)):
+            for file, text in case_pages(lake, reader, common):
                 write_in_place(folder / CASES / file, text.encode())
-            for file, text in property_pages(reader, links_of(folder, wanted, scope)):
+            for file, text in property_pages(reader, common):
                 write_in_place(folder / PROPERTY_PAGES / file, text.encode())
             if ahead is not None:
-                written.append(_write(folder, ahead, reader, links_of(folder, wanted, scope)))
-            link_quality_page(folder, links_of(folder, wanted, scope))
+                written.append(_write(folder, ahead, reader, own))
+            link_quality_page(folder, common)
             _write_overview(lake, reader)
             if not scope.words:
                 remove_others(folder / CASES, reader)
@@ -171,7 +173,7 @@ def _write_overview(lake: Lake, reader: Reader, *, has_dictionary: bool = False)
 
 
 def _write(folder: Path, page: Page, reader: Reader, links: Sequence[tuple[str, str, str]]) -> Written:
-    stem = f"{page.name}{reader.scope.suffix}"
+    stem, complete = f"{page.name}{reader.scope.suffix}", file_name(page.name)
     for section in page.sections:
         write_in_place(folder / stem / f"{section.name}.csv", as_csv(section.figures))
         write_in_place(folder / stem / f"{section.name}.parquet", as_parquet(section.figures))
@@ -185,8 +187,10 @@ def _write(folder: Path, page: Page, reader: Reader, links: Sequence[tuple[str, 
             "limits": reader.limits,
             "links": links,
             "folder": stem,
-            "property_pages": frozenset(reader.property_pages),
+            "property_pages": reader.linked_properties,
             "places": reader.places,
+            "chosen": reader.scope.as_attributes(reader.places.values()),
+            "complete": complete if reader.limits and (folder / complete).exists() else "",
         },
     )
     place = write_in_place(folder / file_name(page.name, reader.scope.suffix), text.encode())

@@ -14,7 +14,7 @@ from pipeline.report.cases import calls, new_cases_section, open_cases_section
 from pipeline.report.cost import NOTE
 from pipeline.report.ended_cases import ended_cases, ended_cases_section, ended_points
 from pipeline.report.page import Section
-from pipeline.report.read import Reader
+from pipeline.report.which_pages import costly_properties
 
 OCTOBER = datetime(2026, 10, 14, 2, tzinfo=UTC)
 
@@ -184,7 +184,7 @@ def test_properties_come_in_the_order_of_their_most_costly_problem_over_all_its_
         case("case-5", "SE", 6, rule="property_gone_quiet", **costs(0)),
     )
 
-    assert Reader._costly_properties.fget(SimpleNamespace(cases=cases)) == [8, 7, 6, 9]
+    assert costly_properties(cases) == [8, 7, 6, 9]
     assert calls(cases)["property_id"].to_list() == [8, 7, 6, 9]
 
 
@@ -466,7 +466,7 @@ def test_why_a_case_ended_is_why_its_findings_did():
     def reasons(*scopes: str) -> dict[tuple[str, str], str | None]:
         of_night = ended.filter(pl.col("scope").is_in(scopes))
         reader = SimpleNamespace(ended=of_night, night={"sweep_id": "s"}, query=lambda *_: flags)
-        reader.case_page, reader.property_pages = pl.lit(None).alias("case_page"), ()
+        reader.case_page, reader.linked_properties = pl.lit(None).alias("case_page"), ()
         return {(row["rule"], row["scope"]): row["ended_by"] for row in ended_cases(reader).rows(named=True)}
 
     assert reasons("market") == {("fx", "market"): "not_asked", ("gap", "market"): None}

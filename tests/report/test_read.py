@@ -51,4 +51,11 @@ def test_a_mark_up_of_a_market_and_of_its_properties_leaves_one_line_a_flag():
         fx = {"from_currency": "EUR", "to_currency": "GBP"}
         flags = pl.DataFrame([pair | {"property_id": number, "fx": fx} for number in (1, 2, 3, 4)])
         found = reader.with_cases(flags)
+        # What is filtered by property has no rows about a market.
+        reader.session.execute("CREATE SCHEMA report")
+        reader.session.register("unfiltered", reader.cases_of_night.with_columns(urgency=0).to_arrow())
+        reader.session.execute("CREATE VIEW report.finding_case AS FROM unfiltered")
+        limited = Reader(session, Scope(city="Oslo"))
+        limited.__dict__.update(cases_of_night=reader.cases_of_night.clear(), case_pages=frozenset())
+        assert limited.with_cases(flags).equals(found)
     assert found.select("property_id", "case_id").rows() == [(1, "case-9"), (2, "case-9"), (3, "case-3"), (4, "case-9")]

@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 
 from pipeline.inputs.load import load
 from pipeline.publish.refresh import refresh
-from pipeline.report import write_reports
+from pipeline.report import Scope, write_reports
 from pipeline.report.page import Column, Section, render
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -240,6 +240,36 @@ def test_whichever_way_leads_back_to_a_page_the_choice_is_kept(browser, digest, 
         assert (
             page.get_by_role("link", name="One").count() == 0 or not page.get_by_role("link", name="One").is_visible()
         )
+
+
+def test_a_page_of_a_city_leads_to_its_other_pages_of_that_city_and_to_the_pages_that_exist(browser, digest, lake):
+    """Its menu used to lead to complete pages without a filter, and its rows to no page of property or case."""
+    folder = Path(digest.removeprefix("file://")).parent
+    write_reports(lake, ["digest", "promotions"], Scope(city="oslo"))
+    page = browser.new_page()
+    page.goto((folder / "digest--city-oslo.html").as_uri())
+    here = page.locator("nav [aria-current]")
+    assert (here.inner_text(), here.get_attribute("href").split("/")[-1]) == (
+        "Nightly digest",
+        "digest--city-oslo.html#city=Oslo",
+    )
+    assert page.get_by_label("City").count() == 0
+    page.get_by_role("link", name="Two").first.click()
+    assert page.url.endswith("properties/2.html#city=Oslo")
+    page.go_back()
+    page.get_by_role("link", name="see the evidence").first.click()
+    page.get_by_role("link", name="Everything about this property").click()
+    assert page.url.endswith("properties/2.html#city=Oslo")
+    for name, place in (
+        ("Parity", "parity.html#city=Oslo"),
+        ("Promotions", "promotions--city-oslo.html#city=Oslo"),
+        ("Properties", "properties/index.html#city=Oslo"),
+        ("The complete report", "index.html"),
+    ):
+        page.goto((folder / "digest--city-oslo.html").as_uri())
+        page.get_by_role("link", name=name, exact=True).click()
+        page.wait_for_load_state()
+        assert page.url == f"{folder.as_uri()}/{place}"
 
 
 def test_a_link_within_a_page_leads_there_and_keeps_the_choice(browser, digest):
