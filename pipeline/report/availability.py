@@ -2,8 +2,9 @@
 
 import polars as pl
 
-from pipeline.report.chart_kinds import calendar, shares, towards_the_stay
+from pipeline.report.chart_kinds import shares, towards_the_stay
 from pipeline.report.charts import svg
+from pipeline.report.on_sale_calendar import on_sale_calendar
 from pipeline.report.page import Column, Page, Section, counted, named, percent, share, shown, whole
 from pipeline.report.read import Reader
 from pipeline.report.words import are_alike, first_of, said
@@ -35,7 +36,14 @@ def page(reader: Reader) -> Page:
         else "No search within these limits was answered",
         "What can be booked, when it sells out, and how prices change as check-in approaches. A cell is one property "
         "in one market for one stay and party.",
-        (_by_market(latest), _heatmap(reader), _sell_out(reader), _path(reader), _volatility(reader), _regret(reader)),
+        (
+            _by_market(latest),
+            on_sale_calendar(reader),
+            _sell_out(reader),
+            _path(reader),
+            _volatility(reader),
+            _regret(reader),
+        ),
         tiles=[
             (shown(answered, 0), "cells answered"),
             (shown(offered, 0), "cells on sale"),
@@ -79,28 +87,6 @@ def _by_market(latest: pl.DataFrame) -> Section:
         ],
         why_empty="No cell within these limits was answered in the latest sweep.",
         source="report.availability",
-    )
-
-
-def _heatmap(reader: Reader) -> Section:
-    days = reader.named(reader.figures("on_sale_day"))
-    # If not all fit: those whose availability varies most, then those with the least on sale.
-    on_sale = pl.col("on_sale_pct")
-    first = 1000 * on_sale.std().fill_null(0) - on_sale.mean()
-    painted = calendar(days, "on_sale_pct", "Cells on sale, percent", first)
-    sold_out = days.filter(pl.col("on_sale_pct") == 0).height
-    return Section(
-        "calendar",
-        f"{sold_out:,} of {counted(days.height, 'check-in')} (counted by property) have nothing on sale"
-        if days.height
-        else "No property and check-in date has an answer",
-        "Cells of a property and check-in (all markets, nights, parties and product types) that were on sale when a "
-        "list search last answered them. The chart begins with the properties that vary most from day to day, then "
-        "those with the least on sale: at most 40, on the first 60 check-ins. A blank field was never answered.",
-        days,
-        painted,
-        why_empty="No list search within these limits has been answered yet.",
-        source="mart.cell_latest",
     )
 
 

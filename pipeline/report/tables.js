@@ -68,7 +68,7 @@
     bar.append(label);
   }
   if (bar.children.length) {
-    const note = "Filters the tables; titles and charts cover all properties.";
+    const note = "Filters the rows of properties; titles, charts and other tables cover all properties.";
     bar.append(element("span", {className: "soft", textContent: note}));
     document.querySelector("header").append(bar);
   }
