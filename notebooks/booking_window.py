@@ -246,6 +246,8 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
         markets=markets.value,
         furthest=furthest.value,
     )
+    _is_any = ending.value == "off_sale"
+    _ended = "went off sale" if _is_any else "were reported as sold out"
     _steps = (
         alt.Chart(curve)
         .mark_line(interpolate="step-after")
@@ -253,7 +255,7 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
             x=alt.X("lead_days:Q", title="Days before check-in", sort="descending", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y(
                 "on_sale_share:Q",
-                title="Still on sale (estimate)",
+                title="Still on sale (estimate)" if _is_any else "Not reported as sold out (estimate)",
                 axis=alt.Axis(format="%"),
                 scale=alt.Scale(zero=False),
             ),
@@ -262,7 +264,7 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
             strokeWidth=alt.StrokeWidth("market:N", title=None, scale=alt.Scale(range=[6, 1.5])),
             tooltip=["market", "lead_days", "at_risk", "ended", "on_sale_share"],
         )
-        .properties(width=680, height=240, title=f"{int(curve['ended'].sum()):,} cells went off sale")
+        .properties(width=680, height=240, title=f"{int(curve['ended'].sum()):,} cells {_ended}")
     )
     mo.vstack([mo.md("## Sell-out"), _steps]) if curve["at_risk"].sum() else mo.md(
         "## Sell-out\n\nThis chart needs two answers for the same cell, on different nights."

@@ -95,21 +95,19 @@ def _sell_out(reader: Reader) -> Section:
         "report.sell_out_curve", where="operation = 'multi'", order="ending DESC, market, product_type, lead_days DESC"
     )
     sold_out = int(curves.filter(pl.col("ending") == "sold_out")["ended"].sum())
-    # A cell that answers no longer name may or may not be sold out, so that curve is the second choice.
-    drawn = "sold_out" if sold_out else "off_sale"
-    curve = curves.filter(pl.col("ending") == drawn)
+    # Always the curve of this ending, or the first cell that is reported as sold out would turn it into another one.
+    curve = curves.filter(pl.col("ending") == "off_sale")
     ended = int(curve["ended"].sum())
-    off_sale = f"No cell was reported as sold out; {counted(ended, 'cell')} went off sale"
     return Section(
         "sell_out_curve",
-        f"{counted(sold_out, 'cell')} sold out while observed"
-        if sold_out
-        else off_sale
+        f"{counted(ended, 'cell')} went off sale while observed, {sold_out or 'none'} of them reported as sold out"
         if ended
         else "No cell has gone off sale yet",
-        "The estimated share of cells still on sale, by days before check-in. A cell still on sale counts for as long "
-        "as it was observed; where few are left (at_risk in the figures), the estimate is poor. Re-openings are "
-        "separate. The figures have both endings: sold out by the supplier's code, and off sale for any reason.",
+        "The estimated share of cells still on sale, by days before check-in. A cell goes off sale when it is answered "
+        "without an offer, whatever the reason: few answers say that it is sold out. A cell still on sale counts for "
+        "as long as it was observed; where few are left (at_risk in the figures), the estimate is poor. Re-openings "
+        "are separate. The figures also have the ending `sold_out`, in which a cell ends only by the supplier's code: "
+        "its share is of cells not reported as sold out, on sale or not.",
         curves,
         towards_the_stay(
             curve.with_columns(pl.col("on_sale_share") * 100),

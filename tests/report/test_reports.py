@@ -379,6 +379,30 @@ def test_list_and_detail_answers_are_two_series_and_no_title_adds_them_up(lake):
     assert written.title == "100% of the cells answered by list searches are on sale"
 
 
+def test_the_sell_out_chart_draws_what_is_still_on_sale_also_when_a_cell_is_reported_as_sold_out(lake):
+    """One such cell used to turn the chart into that of cells that are not reported as sold out, on the same axis."""
+    endings = [{"offers": 1}, {"status": "absent"}, {"status": "absent"}, {"status": "no_offer", "code": 1023}]
+    for number, of in ((1, [{"offers": 1}] * 4), (2, endings)):
+        cells = [
+            {"property_id": at, "search_id": at * 256 + 1, "check_in": CHECK_IN} | each for at, each in enumerate(of, 4)
+        ]
+        offers = [
+            {name: cell[name] for name in ("property_id", "search_id", "check_in")}
+            | {"room_id": 7, "board_id": 14, "currency": "EUR", "total": Decimal(100)}
+            for cell in cells
+            if cell.get("offers")
+        ]
+        publish(lake, load_night(lake, number, cell=cells, offer=offers), started_at(number))
+    (written,) = write_reports(lake, ["availability"])
+    sections = json.loads(written.file.with_suffix(".json").read_text())["sections"]
+    (section,) = (each for each in sections if each["name"] == "sell_out_curve")
+    assert section["title"] == "3 cells went off sale while observed, 1 of them reported as sold out"
+    (chart,) = re.findall(r'<section id="sell_out_curve">.*?</section>', written.file.read_text(), re.DOTALL)
+    lowest = min(row["on_sale_share"] for row in section["rows"] if row["ending"] == "off_sale")
+    assert lowest < min(row["on_sale_share"] for row in section["rows"] if row["ending"] == "sold_out")
+    assert f"Still on sale, percent (estimate): {100 * lowest:g} to 100" in chart
+
+
 def test_prices_loaded_after_the_night_are_reported_as_no_findings_yet(lake, tmp_path):
     stay = {"property_id": 4, "check_in": CHECK_IN}
     terms = {"room_id": 7, "board_id": 3, "policy_key": 5, "currency": "EUR"}
