@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
+from pipeline.cli.query_values import as_text
 from pipeline.cli.terminal import Terminal, listing
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.texts import printable_json
@@ -101,7 +102,7 @@ def _print(explained: Explanation) -> None:
         if compared.name == "evidence" and compared.is_same:
             continue
         mark = Text("same", "green") if compared.is_same else Text("DIFFERENT", "red")
-        table.add_row(compared.name, Text(str(compared.flagged)), Text(str(compared.recomputed)), mark)
+        table.add_row(compared.name, Text(as_text(compared.flagged)), Text(as_text(compared.recomputed)), mark)
     console.print(table)
     same, different = Text("Same result, number by number.", "green"), Text("Different result.", "red")
     console.print(same if explained.is_reproduced else different)

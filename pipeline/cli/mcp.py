@@ -18,7 +18,7 @@ from pydantic import Field
 from pipeline import __version__
 from pipeline.cli.assistant_lines import MOST_LINE_BYTES, AssistantLines, hanging_up
 from pipeline.cli.assistant_queries import Queries, ending_with_its_call
-from pipeline.cli.query import as_json
+from pipeline.cli.query_values import as_json
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.domain.texts import printable, printable_json, shortened
 from pipeline.lake import Lake

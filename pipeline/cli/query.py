@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.cli.query_values import as_json, as_text
 from pipeline.cli.terminal import Terminal, cannot_write, refuse_pipe
 from pipeline.domain.errors import InputError
 from pipeline.domain.texts import in_a_cell, printable, printable_json
@@ -108,7 +108,7 @@ def _opened(output: Path | None, *, is_binary: bool) -> Iterator[IO[Any]]:
 def _as_cell(value: object) -> object:
     """Return a value for a cell of a spreadsheet; texts may come from the supplier."""
     # A list or a struct may hold such texts, too.
-    return value if value is None or isinstance(value, int | float | Decimal) else in_a_cell(str(value))
+    return value if value is None or isinstance(value, int | float | Decimal) else in_a_cell(as_text(value))
 
 
 def _json_line(names: Sequence[str], row: Row) -> str:
@@ -116,21 +116,12 @@ def _json_line(names: Sequence[str], row: Row) -> str:
     return printable_json(json.dumps(held, default=str, ensure_ascii=False)) + "\n"
 
 
-def as_json(value: object) -> object:
-    """Return a value that JSON can express; it has neither NaN nor infinity."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {str(key): as_json(item) for key, item in value.items()}
-    return [as_json(item) for item in value] if isinstance(value, list | tuple) else value
-
-
 def _show_table(place: IO[str], names: Sequence[str], rows: Sequence[Sequence[Any]], limit: int) -> None:
     console = Terminal(file=place)
     # As Text, because they may come from the supplier and must not be read as markup.
     heads = [Text(printable(name)) for name in names]
     cells = [
-        [Text("NULL", style="dim") if value is None else Text(printable(str(value))) for value in row]
+        [Text("NULL", style="dim") if value is None else Text(printable(as_text(value))) for value in row]
         for row in rows[:limit]
     ]
     if _is_too_wide(heads, cells, console.width):

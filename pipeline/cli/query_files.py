@@ -10,6 +10,7 @@ from decimal import Decimal
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from pipeline.cli.query_values import as_text
 from pipeline.domain.errors import InputError
 from pipeline.domain.texts import printable
 
@@ -96,4 +97,4 @@ def _write_cell(sheet: Any, row: int, column: int, value: object, instant: Any) 
     elif isinstance(value, date):
         sheet.write_datetime(row, column, value)
     else:
-        sheet.write_string(row, column, printable(str(value))[:_MOST_LETTERS])
+        sheet.write_string(row, column, printable(as_text(value))[:_MOST_LETTERS])

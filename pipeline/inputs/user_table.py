@@ -27,6 +27,8 @@ REFUSED = "refused"
 _CHUNK = 100_000
 _MOST_ROWS = 10_000_000
 _MOST_COLUMNS = 1_000
+# What spreadsheets write between columns instead, in countries that write a decimal comma.
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _UNDECODED = re.compile("[\udc80-\udcff]")
 
@@ -55,6 +57,7 @@ def csv_texts(data: bytes, findings: Findings) -> pl.DataFrame:
         if header and not header[-1]:
             header.pop()
         _refuse_too_wide(len(header), findings)
+        _refuse_other_separators(header, findings)
         if not header:
             findings.add(0, "", "it is empty: not even a header")
             findings.refuse_faults()
@@ -116,6 +119,12 @@ def _rows(lines: Iterator[list[str]], width: int, findings: Findings) -> Iterato
 def _refuse_too_wide(columns: int, findings: Findings) -> None:
     if columns > _MOST_COLUMNS:
         raise _unreadable(findings, f"it has {columns:,} columns, more than {_MOST_COLUMNS:,}")
+
+
+def _refuse_other_separators(header: Sequence[str], findings: Findings) -> None:
+    found = next((words for mark, words in _SEPARATORS.items() if len(header) == 1 and mark in header[0]), "")
+    if found:
+        raise _unreadable(findings, f"{found} separate its columns; save it with commas")
 
 
 def _refuse_own_names(header: Iterable[str], findings: Findings) -> None:

@@ -20,7 +20,7 @@ from pipeline.domain.tables import REJECT, SEGMENT_TABLES, TABLES, Table
 from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.column_sql import as_stored
-from pipeline.lake.database import OF_OFFERS, connect, query_published, rows_of
+from pipeline.lake.database import OF_OFFERS, connect, failed_query, open_published, rows_of
 from pipeline.lake.ledger import REFERENCE_RULE
 from pipeline.lake.raw_answer import Evidence
 from pipeline.lake.relations import relation
@@ -96,8 +96,12 @@ def lend_movement(session: duckdb.DuckDBPyConnection, lake: Lake) -> None:
     (latest,) = session.execute("SELECT max(sweep_id) FROM mart.sweep").fetchall()[0]
     for name in ("state.price_change", "mart.sweep"):
         query = f"FROM {name} WHERE sweep_id <= $latest"
-        with query_published(lake.published_file, query, {"latest": latest}) as published:
-            rows = published.to_arrow_table()
+        with open_published(lake.published_file) as published:
+            try:
+                # Not through a cursor, which would copy the rows once more, and warn of it.
+                rows = published.sql(query, params={"latest": latest}).to_arrow_table()
+            except duckdb.Error as error:
+                raise failed_query(lake.published_file, error) from None
         _fill(session, name, NATIVE[name], [rows])
 
 

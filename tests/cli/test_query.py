@@ -90,7 +90,26 @@ def test_a_cell_of_csv_is_no_formula_and_a_line_ends_as_lines_do(query):
 
 def test_a_list_of_texts_is_guarded_in_a_cell_of_csv_as_a_text_is(query):
     done = query("SELECT ['a;=1+1'] AS words, (-1.5)::DECIMAL(9, 2) AS price", "--format", "csv")
-    assert done.out == "words,price\n['a;'=1+1'],-1.50\n"
+    assert done.out == 'words,price\n"[""a;\'=1+1""]",-1.50\n'
+
+
+PARTS = "{'currency': 'EUR', 'amount': 356.02::DECIMAL(18, 4), 'day': DATE '2030-03-01', 'word': chr(155)}"
+NESTED = f"SELECT [{PARTS}] AS sums"
+
+
+def test_what_has_parts_is_json_in_a_cell_of_csv_and_of_a_sheet(query, tmp_path):
+    """Another program reads it; it used to be written as Python writes it."""
+    held = [{"currency": "EUR", "amount": "356.0200", "day": "2030-03-01", "word": "\x9b"}]
+    done = query(NESTED, "--format", "csv")
+    _, (cell,) = csv.reader(io.StringIO(done.out))
+    assert json.loads(cell) == held
+    assert "\x9b" not in done.out
+    assert query(NESTED, "--format", "xlsx", "--output", str(tmp_path / "a.xlsx")).code == 0
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as book:
+        sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314 - written by us
+    texts = [each.text for each in sheet.iter("{http://schemas.openxmlformats.org/spreadsheetml/2006/main}t")]
+    assert json.loads(texts[1]) == held
+    assert "Decimal" not in query(NESTED).out
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])

@@ -43,6 +43,15 @@ def reported(read, *args):
     return refused.value.message
 
 
+@pytest.mark.parametrize(("mark", "words"), [(";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")])
+def test_another_separator_is_named(mark, words):
+    """Spreadsheets write semicolons in countries that write a decimal comma."""
+    header, line = (text.replace(",", mark) for text in (HEADER, GOOD))
+    with pytest.raises(InputError) as refused:
+        prices(line.replace("120.50", "120,50"), header=header)
+    assert refused.value.message == f"prices.csv cannot be loaded: {words} separate its columns; save it with commas."
+
+
 @pytest.mark.parametrize(
     ("column", "value", "reason"),
     [

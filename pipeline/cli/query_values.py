@@ -1,0 +1,22 @@
+"""Values of an answer as text, for people and for formats without lists and structs."""
+
+import json
+import math
+
+from pipeline.domain.texts import printable_json
+
+
+def as_json(value: object) -> object:
+    """Return a value that JSON can express; it has neither NaN nor infinity."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): as_json(item) for key, item in value.items()}
+    return [as_json(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def as_text(value: object) -> str:
+    """Return a value as text: a list or a struct as JSON."""
+    if isinstance(value, dict | list | tuple):
+        return printable_json(json.dumps(as_json(value), default=str, ensure_ascii=False))
+    return str(value)
