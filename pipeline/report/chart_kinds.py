@@ -6,7 +6,8 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from pipeline.report.charts import PAPER, WIDTH, AnyChart, Drawing, chart, svg
+from pipeline.report.charts import PAPER, SEQUENTIAL, WIDTH, AnyChart, Drawing, chart, svg
+from pipeline.report.ink import DARK, LIGHT, is_dark, is_dark_at
 from pipeline.report.page import percent, shown
 
 # Below, at and above zero: mid tones that are visible on white and on black.
@@ -25,11 +26,6 @@ _MOST_MARKETS: Final = 6
 _LONGEST_NAME: Final = 30
 _ID_AND_NAME: Final = 290
 
-# Text on our colours, and the part of a scale from which it must be light.
-_LIGHT, _DARK = "#ffffff", "#1c2430"
-_DEEP: Final = 0.55
-# Between the colours that need light text and those that need dark text: 2 red + 7 green + 1 blue, of 2550.
-_MIDDLE: Final = 1250
 # Two charts side by side.
 _HALF: Final = 460
 # A part of a bar in which its share can be written, on a phone too.
@@ -53,7 +49,9 @@ def calendar(
     dates = days["check_in"].unique().sort().head(_MOST_DAYS)
     drawn = days.filter(pl.col("property_id").is_in(properties.implode()) & pl.col("check_in").is_in(dates.implode()))
     is_roomy = dates.len() <= _FEW_DATES
-    deepest = scale.to_dict().get("domain", [100])[-1]
+    painted = scale.to_dict()
+    lowest, *_, highest = painted["domain"]
+    colours = painted.get("range", SEQUENTIAL)
     # A long name is cut; the id that follows distinguishes two of them.
     name = pl.col("property_name")
     short = pl.when(name.str.len_chars() > _LONGEST_NAME).then(name.str.head(_LONGEST_NAME - 1) + "…").otherwise(name)
@@ -62,8 +60,10 @@ def calendar(
         pl.col("check_in").dt.strftime("%Y-%m-%d").alias("day"),
         pl.col("property_id").replace_strict({each: at for at, each in enumerate(properties)}).alias("place"),
         pl.col(measure).map_elements(lambda value: shown(value, digits), return_dtype=pl.String).alias("value"),
-        (pl.col(measure).abs() > _DEEP * deepest).alias("is_deep"),
-    ).select("property", "day", "place", measure, "value", "is_deep")
+        pl.col(measure)
+        .map_elements(lambda value: is_dark_at(value, lowest, highest, colours), return_dtype=pl.Boolean)
+        .alias("is_dark"),
+    ).select("property", "day", "place", measure, "value", "is_dark")
     colour = alt.Color(f"{measure}:Q", title=title, scale=scale)
     width = _DATE * dates.len() if is_roomy else min(WIDTH - _ID_AND_NAME, max(150, 22 * dates.len()))
     on_page = _fields(labelled, colour, width, max(40, 18 * properties.len()), _BESIDE, has_values=is_roomy)
@@ -99,7 +99,7 @@ def _fields(
     painted: AnyChart = base.mark_rect(stroke=PAPER, strokeWidth=1).encode(color=colour)
     if not has_values:
         return painted
-    on_colour = alt.condition("datum.is_deep", alt.value(_LIGHT), alt.value(_DARK))
+    on_colour = alt.condition("datum.is_dark", alt.value(LIGHT), alt.value(DARK))
     values = base.mark_text(fontSize=11).encode(text="value:N", color=on_colour)
     return alt.layer(painted, values).properties(width=width, height=height)
 
@@ -116,8 +116,8 @@ def shares(rows: pl.DataFrame, named: Sequence[str], parts: Mapping[str, tuple[s
             pl.lit(word).alias("part"),
             (100 * pl.sum_horizontal(pl.lit(0), *list(parts)[:place]) / of_all).alias("from"),
             (100 * pl.col(column) / of_all).alias("share"),
-            pl.lit(_is_light(colour)).alias("is_light"),
-        ).select("row", "part", "from", "share", "is_light")
+            pl.lit(is_dark(colour)).alias("is_dark"),
+        ).select("row", "part", "from", "share", "is_dark")
         for place, (column, (word, colour)) in enumerate(parts.items())
     ).with_columns(
         (pl.col("from") + pl.col("share")).alias("to"),
@@ -136,17 +136,11 @@ def shares(rows: pl.DataFrame, named: Sequence[str], parts: Mapping[str, tuple[s
         .encode(
             x=alt.X("middle:Q"),
             text="words:N",
-            color=alt.condition("datum.is_light", alt.value(_DARK), alt.value(_LIGHT)),
+            color=alt.condition("datum.is_dark", alt.value(LIGHT), alt.value(DARK)),
         )
         .transform_filter(f"datum.share >= {_ROOM_PCT}")
     )
     return alt.layer(drawn, written).properties(width=WIDTH, height=max(40, 26 * rows.height))
-
-
-def _is_light(colour: str) -> bool:
-    """Return whether dark text is more readable on a colour than light text."""
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return 2 * red + 7 * green + blue > _MIDDLE
 
 
 _PALE_UP_TO: Final = 2.0

@@ -19,7 +19,7 @@
   };
   const number = (text) => {
     const found = text.replace(/,/g, "").replace("−", "-").match(/[-+]?\d+(\.\d+)?/);
-    return found ? parseFloat(found[0]) : -Infinity;
+    return found ? parseFloat(found[0]) : null;
   };
   // Letters as they are typed without their marks; some marks do not come off by themselves.
   const plainly = {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ß": "ss", "æ": "ae", "œ": "oe", "ı": "i"};
@@ -132,11 +132,18 @@
     const showAll = () => { table.dataset.all = "yes"; all.remove(); filter(); };
     const sort = (at, down) => {
       const isNumber = heads[at].classList.contains("n");
-      const value = (row) => row.cells[at].textContent.trim();
-      const order = (one, other) => isNumber
-        ? number(value(one)) - number(value(other))
-        : value(one).localeCompare(value(other));
-      body.append(...[...rows].sort((one, other) => (down ? order(other, one) : order(one, other))));
+      const value = (row) => {
+        const text = row.cells[at].textContent.trim();
+        return isNumber ? number(text) : text === "–" ? null : text;
+      };
+      const order = (one, other) => isNumber ? one - other : one.localeCompare(other);
+      const values = new Map(rows.map((row) => [row, value(row)]));
+      body.append(...[...rows].sort((first, second) => {
+        const [one, other] = [values.get(first), values.get(second)];
+        // What is missing comes last in either direction.
+        if (one === null || other === null) return (one === null) - (other === null);
+        return down ? order(other, one) : order(one, other);
+      }));
       heads.forEach((head, place) => {
         if (place === at) head.setAttribute("aria-sort", down ? "descending" : "ascending");
         else head.removeAttribute("aria-sort");

@@ -92,6 +92,41 @@ def test_a_table_sorts_by_what_is_clicked_and_shows_what_is_typed(browser, page_
     assert said == []
 
 
+def test_what_is_missing_comes_last_in_either_direction(browser, tmp_path):
+    rows = pl.DataFrame(
+        {
+            "property_id": range(4),
+            "property_name": [f"Hotel {number}" for number in range(4)],
+            "cost": [None, 22.0, -5.0, 1_300.0],
+            "city": ["Oslo", None, "Riga", "Praha"],
+        }
+    )
+    columns = [
+        Column("property_name", "Property", is_wide=True),
+        Column("cost", "Cost", digits=0),
+        Column("city", "City"),
+    ]
+    night = {"snapshot_date": "2030-01-01", "sweep_id": "one", "supplier": "sandbox", "is_simulated": True}
+    file = tmp_path / "index.html"
+    section = Section("hotels", "Hotels", "", rows, columns=columns)
+    file.write_text(render("properties", {"section": section, "night": night, "links": [], "places": {}}))
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    orders = {}
+    for name in ("Cost", "City"):
+        for _ in range(2):
+            page.get_by_role("button", name=name).click()
+            orders[name, page.locator("th[aria-sort]").get_attribute("aria-sort")] = [
+                int(row[-1]) for row in (each.split("\n")[0] for each in seen(page))
+            ]
+    assert orders == {
+        ("Cost", "descending"): [3, 1, 2, 0],
+        ("Cost", "ascending"): [2, 1, 3, 0],
+        ("City", "ascending"): [0, 3, 2, 1],
+        ("City", "descending"): [2, 3, 0, 1],
+    }
+
+
 @pytest.mark.parametrize(
     ("typed", "hotel"),
     [("krakow", "Kraków"), ("KRAKÓW", "Kraków"), ("krako\u0301w", "Kraków"), ("lodz", "Łódź"), ("strasse", "Straße"),
