@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from pipeline.domain.names import meant_by
 from pipeline.domain.servers import Cluster, cluster_address, mailbox_of, store_address
 from pipeline.domain.texts import one_line, validation_text
 from pipeline.process.env_file import ENV_FILE, names_in_env_file
+from pipeline.process.regular_file import open_regular
 
 logger = logging.getLogger(__name__)
 
@@ -439,20 +441,25 @@ class Settings(BaseSettings):
 def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Settings
     """Return the settings from the environment and `.env`; `given` takes precedence over both.
 
-    Warns of a name that looks like a misspelt setting, as it has no effect. Raises SettingsError that names each
-    invalid setting, or an unreadable line of `.env`.
+    Warns of a name with our prefix that has no effect. Raises SettingsError that names each invalid setting, or an
+    unreadable line of `.env`.
     """
-    for name in sorted({*os.environ, *names_in_env_file()}):
-        if name.upper().startswith(PREFIX) and (meant := _meant(name)):
+    strange = [name for name in sorted({*os.environ, *names_in_env_file()}) if _is_strange(name)]
+    for name in strange:
+        if meant := meant_by(name, _names(), 0.85):
             _warn_of_misspelt(name, meant)
     try:
-        return Settings(**given)
+        settings = Settings(**given)
     except ValidationError as error:
         lines = [_explain(item["loc"], item["msg"]) for item in error.errors(include_input=False, include_url=False)]
         raise SettingsError(
             "These settings cannot be used:\n" + "\n".join(lines),
             hint="Correct the option, the environment or .env. Every setting is described by: nightaudit settings",
         ) from None
+    for name in strange:
+        if not meant_by(name, _names(), 0.85) and name not in _words_of(settings.alerts):
+            _warn_of_unknown(name)
+    return settings
 
 
 def _explain(location: tuple[int | str, ...], message: str) -> str:
@@ -460,16 +467,33 @@ def _explain(location: tuple[int | str, ...], message: str) -> str:
     return f"  {name}{validation_text(message)}"
 
 
-def _meant(name: str) -> str:
-    """Return the settings that a name was probably meant to be; empty if it is a setting or resembles none.
+def _is_strange(name: str) -> bool:
+    return name.upper().startswith(PREFIX) and name.upper() not in _names()
 
-    Other variables may have our prefix: a rule file names the variables that hold the addresses of its receivers.
-    """
-    known = [f"{PREFIX}{field.upper()}" for field in Settings.model_fields]
-    return "" if name.upper() in known else meant_by(name, known, 0.85)
+
+@cache
+def _names() -> tuple[str, ...]:
+    return tuple(f"{PREFIX}{field.upper()}" for field in Settings.model_fields)
+
+
+def _words_of(rules: Path | None) -> frozenset[str]:
+    """Return the words of a file of alert rules, which names the variables that hold the addresses of its receivers."""
+    if rules is None:
+        return frozenset()
+    try:
+        with open_regular(rules) as opened:
+            return frozenset(re.findall(r"\w+", opened.read().decode(errors="replace")))
+    except OSError:
+        # Reading the rules says why.
+        return frozenset()
 
 
 @cache
 def _warn_of_misspelt(name: str, meant: str) -> None:
     """Warn once per process, however often the settings are read."""
     logger.warning("%s is not a setting and has no effect; did you mean %s?", name, meant)
+
+
+@cache
+def _warn_of_unknown(name: str) -> None:
+    logger.warning("%s is neither a setting nor named in a file of alert rules, and has no effect.", name)

@@ -287,7 +287,6 @@ def test_a_supplier_takes_no_clock():
 
 def test_a_misspelt_name_is_warned_of_with_the_setting_it_is_like(no_settings_around, tmp_path, caplog):
     no_settings_around.setenv("NIGHTAUDIT_CONCURENCY", "3")
-    no_settings_around.setenv("NIGHTAUDIT_TEAM_HOOK", "the address of a receiver")
     (tmp_path / ".env").write_text(
         "# NIGHTAUDIT_LAAKE=no\nexport NIGHTAUDIT_CLIENT_SECRETS=hush\nNIGHTAUDIT_SPEC=x.toml\n"
     )
@@ -297,6 +296,20 @@ def test_a_misspelt_name_is_warned_of_with_the_setting_it_is_like(no_settings_ar
         "NIGHTAUDIT_CLIENT_SECRETS is not a setting and has no effect; did you mean NIGHTAUDIT_CLIENT_SECRET?",
         "NIGHTAUDIT_CONCURENCY is not a setting and has no effect; did you mean NIGHTAUDIT_CONCURRENCY?",
     ]
+
+
+def test_a_name_that_is_like_no_setting_is_warned_of_unless_alert_rules_name_it(no_settings_around, tmp_path, caplog):
+    for name in ("NIGHTAUDIT_TEAM_HOOK", "NIGHTAUDIT_FOO"):
+        no_settings_around.setenv(name, "1")
+    unknown = "NIGHTAUDIT_FOO is neither a setting nor named in a file of alert rules, and has no effect."
+    rules = tmp_path / "alerts.toml"
+    rules.write_text('[receiver.team]\nwebhook_from = "NIGHTAUDIT_TEAM_HOOK"\n')
+    for _ in range(2):
+        read_settings(alerts=rules)
+    assert [record.getMessage() for record in caplog.records] == [unknown]
+    # Without rules nothing reads the other one either; what makes them unreadable is for `alerts` to say.
+    read_settings(alerts=tmp_path)
+    assert [record.getMessage() for record in caplog.records][1:] == [unknown.replace("FOO", "TEAM_HOOK")]
 
 
 @pytest.mark.parametrize(
