@@ -15,13 +15,14 @@ WITH near AS (
         sweep.snapshot_date,
         fx_rate.currency,
         fx_rate.rate_date,
-        fx_rate.input_id,
-        fx_rate.rate
+        -- A file replaces the rates of earlier ones: a corrected rate is neither the lowest nor the highest.
+        arg_max(fx_rate.rate, fx_rate.input_id) AS rate
     FROM mart.sweep AS sweep
     INNER JOIN lake.fx_rate AS fx_rate
         ON
             fx_rate.rate_date <= sweep.snapshot_date
             AND fx_rate.rate_date >= sweep.snapshot_date - 30
+    GROUP BY sweep.sweep_id, sweep.snapshot_date, fx_rate.currency, fx_rate.rate_date
 ),
 
 with_euro AS (
@@ -36,7 +37,6 @@ with_euro AS (
         near.snapshot_date,
         'EUR' AS currency,
         max(near.rate_date) OVER (PARTITION BY near.sweep_id) AS rate_date,
-        NULL AS input_id,
         1::DECIMAL(18, 8) AS rate
     FROM near
 )
@@ -55,4 +55,4 @@ FROM with_euro
 WINDOW of_sweep AS (PARTITION BY with_euro.sweep_id, with_euro.currency)
 QUALIFY
     with_euro.rate_date >= with_euro.snapshot_date - 7
-    AND row_number() OVER (of_sweep ORDER BY with_euro.rate_date DESC, with_euro.input_id DESC) = 1
+    AND row_number() OVER (of_sweep ORDER BY with_euro.rate_date DESC) = 1

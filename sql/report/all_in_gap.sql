@@ -114,7 +114,7 @@ voted AS (
 
 SELECT
     'all_in_gap' AS rule,
-    6 AS rule_version,
+    7 AS rule_version,
     mart.subject_key('all_in_gap', concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.fee_gap_pct, pair.medium_pct, pair.high_pct) AS severity,

@@ -17,7 +17,7 @@
 -- severity: `low`, `medium` or `high`, by unexplained_pct.
 SELECT
     'market_disparity' AS rule,
-    18 AS rule_version,
+    19 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
