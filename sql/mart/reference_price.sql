@@ -5,7 +5,7 @@
 -- plain_seen_at: Last sighting without it before that; NULL: it ran at the offer's first sighting and may be older.
 -- days_before: Days from first_seen_at to began_at.
 -- lowest_before: Lowest total seen in the reference_days of ref.analysis before began_at, in currency; NULL: none seen.
--- lowest_from: When that total was first seen: valid_from of its interval.
+-- lowest_from: When the total of lowest_moved was first seen: valid_from of its interval.
 -- highest: Highest total ever seen, in currency.
 -- highest_from: When that total was first seen: valid_from of its interval.
 -- highest_moved: Highest total after raising each by the largest rise that the market's movement since explains.
@@ -15,17 +15,19 @@
 -- reference_verdict: `never_charged`, `above_lowest`, `honest` or `not_enough_history`. An indicator, not proof.
 -- `not_enough_history`: too few days are known, or the offer was not observed for reference_days in a row.
 -- `never_charged`: the price before promotions is above highest_moved, in a history of reference_days or more.
--- `above_lowest`: it is above lowest_before plus the largest price rise of the market since lowest_from, and the offer
--- was watched for reference_days before the promotion began. Both by more than tolerance_pct.
+-- `above_lowest`: it is above lowest_moved, and the offer was watched for reference_days before the promotion began.
+-- Both by more than tolerance_pct.
 -- A promotion that begins less than reference_days after another is also above the lowest price: that is the rule.
 -- Offers without room, board or currency cannot be distinguished and are left out; so are those whose latest detail
 -- answer was partly unreadable, as another product may represent the key.
 -- moved_pct: Change of the market's prices since highest_from, in percent; > 0: risen.
--- moved_since_lowest_pct: Change of the market's prices since lowest_from, in percent; NULL: no lowest_before.
+-- moved_since_lowest_pct: Change of the market's prices since the total of lowest_moved was last seen, in percent.
+-- A total that was charged again after a rise of the market was taken back has not risen.
 -- From sweep to sweep, a market moves by the median change of the offers seen again without a promotion at either end;
 -- if there are none, of all offers seen again. If it moves by more than tolerance_pct, the movement explains a rise by
 -- the upper quartile of at least ten changes, plus half of the distance between their quartiles.
 -- longest_unseen_days: Longest time without an answer about the offer after which its price differed, in days.
+-- lowest_moved: Lowest total before began_at, each raised by the largest rise of its market since it was last seen.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
 WITH counted AS (
     SELECT
@@ -226,10 +228,17 @@ priced AS (
             WHERE seen.valid_from < begun.began_at
             AND mart.utc(seen.last_seen_at) >= mart.utc(begun.began_at) - to_days(analysis.reference_days)
         ) AS lowest_before,
-        arg_min(seen.valid_from, { 'total': seen.total, 'at': seen.valid_from }) FILTER (
+        -- Each total by what it may have become since it was last seen; of those that are alike, the first.
+        min({
+            'moved': round(
+                seen.total::DOUBLE * exp(coalesce((at_last.highest_since - at_last.risen)::DOUBLE, 0)), 4
+            ),
+            'valid_from': seen.valid_from,
+            'so_far': at_last.so_far
+        }) FILTER (
             WHERE seen.valid_from < begun.began_at
             AND mart.utc(seen.last_seen_at) >= mart.utc(begun.began_at) - to_days(analysis.reference_days)
-        ) AS lowest_from,
+        ) AS lowest,
         sum(seen.snapshots)::INTEGER AS snapshots,
         coalesce(sum(seen.snapshots) FILTER (WHERE seen.is_below), 0)::INTEGER AS promoted_snapshots
     FROM seen
@@ -244,6 +253,12 @@ priced AS (
             AND at_seen.market = seen.market
             AND at_seen.product_type = seen.product_type
             AND at_seen.started_at = seen.valid_from
+    LEFT JOIN moved AS at_last
+        ON
+            at_last.source = seen.source
+            AND at_last.market = seen.market
+            AND at_last.product_type = seen.product_type
+            AND at_last.started_at = seen.last_seen_at
     CROSS JOIN ref.analysis AS analysis
     GROUP BY seen.source, seen.property_id, seen.offer_key
 ),
@@ -253,7 +268,7 @@ held AS (
         promoted.*,
         priced.plain_seen_at,
         priced.lowest_before,
-        priced.lowest_from,
+        priced.lowest,
         priced.highest_level,
         priced.offer_key IS NULL AS is_only,
         -- Without other intervals, all of these are of the present one.
@@ -327,7 +342,7 @@ SELECT
     raised.plain_seen_at,
     date_diff('day', mart.utc(raised.seen_from), mart.utc(raised.began_at)) AS days_before,
     raised.lowest_before,
-    raised.lowest_from,
+    raised.lowest.valid_from AS lowest_from,
     raised.highest,
     raised.highest_from,
     raised.seen_snapshots AS snapshots,
@@ -336,7 +351,7 @@ SELECT
     round(100 * (exp(coalesce((raised.so_far - raised.so_far_at_highest)::DOUBLE, 0)) - 1), 6) AS moved_pct,
     CASE
         WHEN raised.lowest_before IS NOT NULL
-            THEN round(100 * (exp(coalesce((raised.so_far - at_lowest.so_far)::DOUBLE, 0)) - 1), 6)
+            THEN round(100 * (exp(coalesce((raised.so_far - raised.lowest.so_far)::DOUBLE, 0)) - 1), 6)
     END AS moved_since_lowest_pct,
     CASE
         WHEN raised.longest_unseen_days >= analysis.reference_days THEN 'not_enough_history'
@@ -345,10 +360,7 @@ SELECT
             AND raised.pre_promo_total::DOUBLE > raised.highest_moved::DOUBLE * (1 + analysis.tolerance_pct / 100)
             THEN 'never_charged'
         WHEN days_before < analysis.reference_days OR raised.lowest_before IS NULL THEN 'not_enough_history'
-        WHEN
-            raised.pre_promo_total::DOUBLE
-            > raised.lowest_before::DOUBLE * (1 + analysis.tolerance_pct / 100)
-            * exp(coalesce((at_lowest.highest_since - at_lowest.risen)::DOUBLE, 0))
+        WHEN raised.pre_promo_total::DOUBLE > raised.lowest.moved * (1 + analysis.tolerance_pct / 100)
             THEN 'above_lowest'
         ELSE 'honest'
     END AS reference_verdict,
@@ -357,12 +369,7 @@ SELECT
     raised.seen_search_id,
     raised.seen_offer_no,
     raised.highest_moved,
-    raised.longest_unseen_days
+    raised.longest_unseen_days,
+    try_cast(raised.lowest.moved AS DECIMAL(18, 4)) AS lowest_moved
 FROM raised
-LEFT JOIN moved AS at_lowest
-    ON
-        at_lowest.source = raised.source
-        AND at_lowest.market = raised.market
-        AND at_lowest.product_type = raised.product_type
-        AND at_lowest.started_at = raised.lowest_from
 CROSS JOIN ref.analysis AS analysis

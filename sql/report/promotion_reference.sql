@@ -33,7 +33,7 @@ found AS (
         judged.*,
         CASE judged.rule
             WHEN 'reference_never_charged' THEN judged.highest_moved
-            WHEN 'reference_above_lowest' THEN judged.lowest_before
+            WHEN 'reference_above_lowest' THEN judged.lowest_moved
             ELSE judged.total
         END AS held_against,
         CASE judged.rule
@@ -115,7 +115,7 @@ proved AS (
 
 SELECT
     found.rule,
-    5 AS rule_version,
+    6 AS rule_version,
     mart.subject_key(found.rule, concat_ws('|', found.source, found.property_id, found.offer_key)) AS subject_key,
     mart.flag_id(found.rule, subject_key) AS flag_id,
     mart.severity(found.size_pct, found.medium_pct, found.high_pct) AS severity,
@@ -155,9 +155,10 @@ SELECT
             THEN
                 format(
                     'The price before promotions of {:,.2f} {} is {:.1f}% above the lowest total seen in the {} days '
-                    || 'before the promotion, {:,.2f}; the offer was watched for {} days before it.',
+                    || 'before the promotion, {:,.2f} (allowing for rises of its market''s prices since); the offer '
+                    || 'was watched for {} days before it.',
                     found.pre_promo_total::DOUBLE, found.currency, found.size_pct, found.reference_days,
-                    found.lowest_before::DOUBLE, found.days_before
+                    found.lowest_moved::DOUBLE, found.days_before
                 )
         ELSE
             format(
@@ -193,7 +194,8 @@ SELECT
     found.moved_pct,
     found.moved_since_lowest_pct,
     found.promoted_share_pct,
-    found.highest_moved
+    found.highest_moved,
+    found.lowest_moved
 FROM found
 INNER JOIN proved
     ON
