@@ -1,14 +1,21 @@
--- One row per detail offer whose total equals the reference market's, but whose price with mandatory fees does not.
--- size_pct: Gap of the all-in prices, in percent of the reference market's; > 0: the market is dearer.
+-- One row per detail offer whose total equals another market's, but whose price with mandatory fees does not.
+-- size_pct: Gap of the all-in prices, in percent of compared_all_in; > 0: the market is dearer.
 -- amount: Gap of the all-in prices, in currency; > 0: the market is dearer.
+-- market: Market whose fees deviate.
 -- fees_compared: Number of mandatory fees known in both answers.
 -- all_in: Total + mandatory fees in the market, in currency.
 -- reference_answered: Total + mandatory fees in the reference market, in its own currency.
 -- reference_all_in: reference_answered in currency, at the rate that makes the totals equal, not a reference rate.
+-- compared_with: Market that it is compared with; if the reference market deviates, the middle one of those that agree.
+-- compared_answered: Total + mandatory fees in the compared_with market, in compared_currency.
+-- compared_all_in: compared_answered in currency, at the rate that makes the totals equal.
+-- compared_currency: ISO 4217 code of the currency in which the compared_with market was answered.
 -- severity: `low`, `medium` or `high`, by size_pct.
 -- A rate that has moved must not look like a fee: at the reference rate, totals meet if they do at any rate of the last
 -- eight days, and fees must differ at all of them. Otherwise totals that meet by chance would turn fees that follow the
 -- price into a gap. If the reference market's total deviates from most markets, its fees are no valid reference.
+-- Two markets or more outvote the reference market if their all-in prices agree and they are more than half of all that
+-- have a price, itself included: then the fees that deviate are the reference market's.
 WITH equal AS (
     SELECT
         pair.*,
@@ -33,6 +40,7 @@ WITH equal AS (
                     analysis.tolerance_pct + analysis.reference_rate_pct
                 )
         END AS is_met,
+        pair.currency_basis = 'same' AND mart.is_level(pair.verdict, pair.gap_pct, analysis.disparity_pct) AS is_near,
         CASE
             WHEN pair.currency_basis = 'same' THEN fee_gap -- noqa: RF02
             ELSE
@@ -49,8 +57,6 @@ WITH equal AS (
         END AS least_gap,
         analysis.tolerance_pct,
         analysis.disparity_pct,
-        analysis.medium_pct,
-        analysis.high_pct,
         unit.minor_unit
     FROM mart.all_in_parity AS pair
     CROSS JOIN ref.analysis AS analysis
@@ -64,14 +70,19 @@ WITH equal AS (
     WHERE pair.currency_basis <> 'supplier_rate'
 ),
 
-found AS MATERIALIZED (
-    SELECT equal.*
+-- Totals that differ by no more than disparity_pct: they are no finding, but show what the others add to theirs.
+apart AS MATERIALIZED (
+    SELECT
+        equal.*,
+        sign(equal.fee_gap) AS side,
+        equal.all_in::DOUBLE / equal.reference_equal::DOUBLE AS level,
+        equal.is_met
+        AND abs(equal.fee_gap_pct) > equal.disparity_pct
+        AND abs(equal.least_gap) > equal.disparity_pct / 100 * equal.reference_equal::DOUBLE AS is_found
     FROM equal
     WHERE
-        equal.is_met
+        (equal.is_met OR equal.is_near)
         AND abs(equal.fee_gap) > mart.tolerance(equal.reference_equal, equal.tolerance_pct, equal.minor_unit)
-        AND abs(equal.fee_gap_pct) > equal.disparity_pct
-        AND abs(equal.least_gap) > equal.disparity_pct / 100 * equal.reference_equal::DOUBLE
 ),
 
 -- Number of markets compared with such a reference offer, whatever their fees, and of those that do not meet it.
@@ -95,10 +106,11 @@ voted AS (
             )
         ) AS markets_apart
     FROM mart.market_parity AS pair
-    SEMI JOIN found
+    SEMI JOIN apart
         ON
-            found.property_id = pair.property_id
-            AND found.reference_offer_key = pair.reference_offer_key
+            apart.is_found
+            AND apart.property_id = pair.property_id
+            AND apart.reference_offer_key = pair.reference_offer_key
     CROSS JOIN ref.analysis AS analysis
     LEFT JOIN mart.cross_rate AS exchange
         ON
@@ -110,75 +122,225 @@ voted AS (
         AND pair.match_grade = 'exact'
         AND pair.currency_basis <> 'supplier_rate'
     GROUP BY pair.property_id, pair.reference_offer_key
+    HAVING 2 * markets_apart <= markets_compared -- noqa: RF02
+),
+
+-- Where all-in prices that differ from the reference market's in one direction lie: their lower median.
+placed AS (
+    SELECT
+        apart.*,
+        voted.markets_compared,
+        abs(apart.level / quantile_disc(apart.level, 0.5) FILTER (WHERE apart.is_found) OVER of_side - 1) AS from_level,
+        -- The totals set the rate, so a converted price needs no tolerance for one.
+        from_level <= (apart.disparity_pct + apart.tolerance_pct) / 100 AS is_agreed -- noqa: RF02
+    FROM apart
+    INNER JOIN voted
+        ON
+            voted.property_id = apart.property_id
+            AND voted.reference_offer_key = apart.reference_offer_key
+    WINDOW of_side AS (PARTITION BY apart.property_id, apart.reference_offer_key, apart.side)
+),
+
+-- Where the reference market deviates: what the middle one of the others answered, and all prices that show it.
+outvoted AS (
+    SELECT
+        placed.property_id,
+        placed.reference_offer_key,
+        placed.side,
+        count(DISTINCT placed.market) FILTER (WHERE placed.is_agreed) AS markets_agreed,
+        arg_min(placed, (placed.from_level, placed.market, placed.currency)) FILTER (WHERE placed.is_found) AS middle,
+        list(
+            mart.observation(
+                'market',
+                placed.source,
+                placed.property_id,
+                placed.offer_key,
+                placed.seen_sweep_id,
+                placed.seen_search_id,
+                placed.seen_offer_no
+            )
+            ORDER BY placed.market, placed.currency
+        ) AS observations
+    FROM placed
+    GROUP BY placed.property_id, placed.reference_offer_key, placed.side
+    -- The reference market's own price is one more vote: two against two accuse neither side.
+    HAVING
+        markets_agreed >= 2 -- noqa: RF02
+        AND 2 * markets_agreed > any_value(placed.markets_compared) + 1 -- noqa: RF02
+),
+
+deviating AS (
+    SELECT
+        pair.source,
+        pair.property_id,
+        pair.market,
+        pair.product_type,
+        pair.check_in,
+        pair.nights,
+        pair.party,
+        pair.currency,
+        pair.room_id,
+        pair.board_id,
+        pair.policy_key,
+        pair.offer_key,
+        pair.reference_market,
+        pair.total,
+        pair.reference_converted,
+        pair.gap_pct,
+        pair.fees_compared,
+        pair.all_in,
+        pair.reference_answered,
+        pair.reference_equal AS reference_all_in,
+        pair.reference_market AS compared_with,
+        pair.reference_answered AS compared_answered,
+        pair.reference_equal AS compared_all_in,
+        pair.reference_currency AS compared_currency,
+        pair.rate,
+        pair.rate_date,
+        0 AS markets_agreed,
+        [
+            mart.observation(
+                'market',
+                pair.source,
+                pair.property_id,
+                pair.offer_key,
+                pair.seen_sweep_id,
+                pair.seen_search_id,
+                pair.seen_offer_no
+            )
+        ] AS observations,
+        pair.reference_offer_key,
+        pair.reference_sweep_id,
+        pair.reference_search_id,
+        pair.reference_offer_no
+    FROM placed AS pair
+    -- Fees that deviate in the other direction deviate from all others, too.
+    ANTI JOIN outvoted
+        ON
+            outvoted.property_id = pair.property_id
+            AND outvoted.reference_offer_key = pair.reference_offer_key
+            AND outvoted.side = pair.side
+    WHERE pair.is_found
+
+    UNION ALL BY NAME
+
+    SELECT
+        outvoted.middle.source,
+        outvoted.property_id,
+        outvoted.middle.reference_market AS market,
+        outvoted.middle.product_type,
+        outvoted.middle.check_in,
+        outvoted.middle.nights,
+        outvoted.middle.party,
+        outvoted.middle.reference_currency AS currency,
+        outvoted.middle.room_id,
+        outvoted.middle.board_id,
+        outvoted.middle.policy_key,
+        outvoted.reference_offer_key AS offer_key,
+        outvoted.middle.reference_market,
+        outvoted.middle.reference_total AS total,
+        outvoted.middle.reference_total AS reference_converted,
+        -100 * outvoted.middle.gap_pct / (100 + outvoted.middle.gap_pct) AS gap_pct,
+        outvoted.middle.fees_compared,
+        outvoted.middle.reference_answered AS all_in,
+        outvoted.middle.reference_answered,
+        outvoted.middle.reference_answered AS reference_all_in,
+        outvoted.middle.market AS compared_with,
+        outvoted.middle.all_in AS compared_answered,
+        CASE
+            WHEN outvoted.middle.currency_basis = 'same' THEN outvoted.middle.all_in
+            ELSE
+                mart.converted(
+                    outvoted.middle.all_in,
+                    outvoted.middle.reference_total,
+                    outvoted.middle.total,
+                    unit.minor_unit
+                )
+        END AS compared_all_in,
+        outvoted.middle.currency AS compared_currency,
+        1 / outvoted.middle.rate AS rate,
+        outvoted.middle.rate_date,
+        outvoted.markets_agreed,
+        outvoted.observations,
+        outvoted.reference_offer_key,
+        outvoted.middle.reference_sweep_id,
+        outvoted.middle.reference_search_id,
+        outvoted.middle.reference_offer_no
+    FROM outvoted
+    LEFT JOIN ref.currency AS unit ON unit.currency = outvoted.middle.reference_currency
+),
+
+sized AS (
+    SELECT
+        deviating.*,
+        (deviating.all_in - deviating.compared_all_in)::DECIMAL(18, 4) AS amount,
+        100 * amount::DOUBLE / deviating.compared_all_in::DOUBLE AS size_pct -- noqa: RF02
+    FROM deviating
 )
 
 SELECT
     'all_in_gap' AS rule,
-    7 AS rule_version,
-    mart.subject_key('all_in_gap', concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
+    8 AS rule_version,
+    mart.subject_key('all_in_gap', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
-    mart.severity(pair.fee_gap_pct, pair.medium_pct, pair.high_pct) AS severity,
-    pair.fee_gap_pct AS size_pct,
-    pair.fee_gap AS amount,
-    pair.source,
-    pair.property_id,
-    pair.market,
-    pair.product_type,
-    pair.check_in,
-    pair.nights,
-    pair.party,
-    pair.currency,
-    pair.room_id,
-    pair.board_id,
-    pair.policy_key,
-    pair.reference_market,
-    pair.total,
-    pair.reference_converted,
-    pair.gap_pct,
-    pair.fees_compared,
-    pair.all_in,
-    pair.reference_answered,
-    pair.reference_equal AS reference_all_in,
+    mart.severity(found.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,
+    found.size_pct,
+    found.amount,
+    found.source,
+    found.property_id,
+    found.market,
+    found.product_type,
+    found.check_in,
+    found.nights,
+    found.party,
+    found.currency,
+    found.room_id,
+    found.board_id,
+    found.policy_key,
+    found.reference_market,
+    found.total,
+    found.reference_converted,
+    found.gap_pct,
+    found.fees_compared,
+    found.all_in,
+    found.reference_answered,
+    found.reference_all_in,
     format(
-        '{} pays {:,.2f} {} with fees against {} in {}{}: {:+.1f}%; without fees the prices meet.',
-        pair.market,
-        pair.all_in::DOUBLE,
-        pair.currency,
+        '{} pays {:,.2f} {} with fees against {} in {}{}: {:+.1f}%; without fees the prices meet.{}',
+        found.market,
+        found.all_in::DOUBLE,
+        found.currency,
         CASE
-            WHEN pair.currency_basis = 'same' THEN format('{:,.2f}', pair.reference_answered::DOUBLE)
-            ELSE format('{:,.2f} {}', pair.reference_answered::DOUBLE, pair.reference_currency)
+            WHEN found.compared_currency = found.currency THEN format('{:,.2f}', found.compared_answered::DOUBLE)
+            ELSE format('{:,.2f} {}', found.compared_answered::DOUBLE, found.compared_currency)
         END,
-        pair.reference_market,
+        found.compared_with,
         CASE
-            WHEN pair.currency_basis = 'same' THEN ''
-            ELSE format(' ({:,.2f} {} at the rate of the two totals)', pair.reference_equal::DOUBLE, pair.currency)
+            WHEN found.compared_currency = found.currency THEN ''
+            ELSE format(' ({:,.2f} {} at the rate of the two totals)', found.compared_all_in::DOUBLE, found.currency)
         END,
-        pair.fee_gap_pct
+        found.size_pct,
+        CASE
+            WHEN found.markets_agreed = 0 THEN ''
+            ELSE format(' {} other markets agree.', found.markets_agreed)
+        END
     ) AS finding,
-    [
-        mart.observation(
-            'market',
-            pair.source,
-            pair.property_id,
-            pair.offer_key,
-            pair.seen_sweep_id,
-            pair.seen_search_id,
-            pair.seen_offer_no
-        ),
+    list_append(
+        found.observations,
         mart.observation(
             'reference',
-            pair.source,
-            pair.property_id,
-            pair.reference_offer_key,
-            pair.reference_sweep_id,
-            pair.reference_search_id,
-            pair.reference_offer_no
+            found.source,
+            found.property_id,
+            found.reference_offer_key,
+            found.reference_sweep_id,
+            found.reference_search_id,
+            found.reference_offer_no
         )
-    ] AS evidence,
-    mart.conversion(pair.reference_currency, pair.currency, pair.rate, pair.rate_date) AS fx
-FROM found AS pair
-INNER JOIN voted
-    ON
-        voted.property_id = pair.property_id
-        AND voted.reference_offer_key = pair.reference_offer_key
-WHERE 2 * voted.markets_apart <= voted.markets_compared
+    ) AS evidence,
+    mart.conversion(found.compared_currency, found.currency, found.rate, found.rate_date) AS fx,
+    found.compared_with,
+    found.compared_answered,
+    found.compared_all_in,
+    found.compared_currency
+FROM sized AS found
+CROSS JOIN ref.analysis AS analysis

@@ -123,8 +123,6 @@ def chosen(
         if entry["kind"] in questions.kinds and months & set(entry["check_in_months"]):
             # The reference market is a special case: only all other markets together can show that it deviates.
             by_kind[entry["kind"], entry["market"] == REFERENCE].append(entry)
-    # Its fees would be seen in each of the others.
-    by_kind.pop((planted.MARKET_FEES, True), None)
     taken = [entry for entries in by_kind.values() for entry in entries[:of_a_kind]]
     markets = sorted({entry["market"] for entry in taken if entry["market"]} | {REFERENCE, OTHER})
     known = {entry["property_id"] for entry in anomalies}
