@@ -1,4 +1,4 @@
-"""Unusual events of a complete night: silent markets, prices that moved together, a new reference market."""
+"""Unusual events of a complete night: silent or incomparable markets, common price moves, a new reference market."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,13 @@ _ALIKE = 0.5
 
 def of_whole_night(reader: Reader) -> list[Point]:
     """Return the sentences about unusual events of the night."""
-    return [*_of_silent_markets(reader), *_of_alike(reader), *_of_reference(reader), *_of_rules(reader)]
+    return [
+        *_of_silent_markets(reader),
+        *_of_missing_rates(reader),
+        *_of_alike(reader),
+        *_of_reference(reader),
+        *_of_rules(reader),
+    ]
 
 
 def _of_silent_markets(reader: Reader) -> list[Point]:
@@ -26,6 +32,28 @@ def _of_silent_markets(reader: Reader) -> list[Point]:
         )
         for row in reader.figures("silent_market").iter_rows(named=True)
     ]
+
+
+def _of_missing_rates(reader: Reader) -> list[Point]:
+    """Return the markets that are compared with no other, so that their silence does not look like good news."""
+    rows = list(reader.figures("market_without_rate").iter_rows(named=True))
+    if not rows:
+        return []
+    names = [
+        row["market"]
+        if row["properties"] == row["on_sale"]
+        else f"{row['market']} ({row['properties']:,} of {row['on_sale']:,} properties)"
+        for row in rows
+    ]
+    markets = f"Market {names[0]} is" if len(names) == 1 else f"Markets {_listed(names)} are"
+    currencies = _listed(sorted({currency for row in rows for currency in row["currencies"]}))
+    recent = "" if all(row["last_rate_date"] is None for row in rows) else " of the last seven days"
+    what = f"no reference rate for {currencies}{recent} is loaded (nightaudit load rates FILE)"
+    return [Point(f"{markets} not compared: {what}.", "coverage", "warn")]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join((", ".join(names[:-1]), names[-1]) if len(names) > 1 else names)
 
 
 def _of_alike(reader: Reader) -> list[Point]:

@@ -95,6 +95,40 @@ def test_the_digest_tells_that_the_settings_name_another_reference_market(tmp_pa
     assert told == [False, True, False]
 
 
+@pytest.mark.slow
+def test_the_digest_says_which_markets_are_not_compared_for_lack_of_a_reference_rate(tmp_path):
+    """DE, GB and SE sell in currencies of their own; rates are loaded for one, then for the other, and grow too old."""
+    lake = Lake(str(tmp_path / "lake"))
+    asked = [
+        (2 * number + place, STAY | {"property_id": place, "market": market}, currency, total)
+        for number, (market, currency, total) in enumerate((("DE", "EUR", 100), ("GB", "GBP", 86), ("SE", "SEK", 1000)))
+        for place in (0, 1)
+    ]
+    cells = [cell | {"search_id": search, "offers": 1} for search, cell, _, _ in asked]
+    offers = [
+        OFFER | cell | {"search_id": search, "currency": currency, "total": total}
+        for search, cell, currency, total in asked
+    ]
+    told = []
+    for number, rates in ((0, ""), (1, "Date,GBP\n2030-01-01,0.86\n"), (2, "Date,SEK\n2030-01-01,10\n"), (9, "")):
+        if rates:
+            (tmp_path / "rates.csv").write_text(rates)
+            load(lake, "rates", tmp_path / "rates.csv", started_at(number))
+        load_night(lake, number, cell=cells, offer=offers)
+        publish(lake, sweep_id(number), started_at(number), analysis=Analysis(reference_market="DE"))
+        (page,) = write_reports(lake, ["digest"])
+        told.append(
+            [point for point in json.loads(page.file.with_name("digest.json").read_text())["points"] if "rate" in point]
+        )
+    how = "is loaded (nightaudit load rates FILE)."
+    assert told == [
+        [f"Markets GB and SE are not compared: no reference rate for GBP and SEK {how}"],
+        [f"Market SE is not compared: no reference rate for SEK {how}"],
+        [],
+        [f"Markets GB and SE are not compared: no reference rate for GBP and SEK of the last seven days {how}"],
+    ]
+
+
 @pytest.mark.parametrize(
     ("shares", "written"),
     [
