@@ -88,7 +88,7 @@ def _problem(group: Sequence[Row]) -> Problem:
         status=first["status"],
         title=finding_rules()[first["rule"]].title,
         whom=_whom(first),
-        markets=", ".join(markets) if first["scope"] == "property" else "",
+        markets=", ".join(markets) if first["scope"] != "market" else "",
         finding=finding,
         cost=cost_said(_cost_eur(group), [amount for case in group for amount in case["amounts"]]),
         since=min(_opened_at(case) for case in group).date(),
@@ -166,7 +166,7 @@ def _whom(case: Row) -> str:
 
 def _where(case: Row) -> str:
     markets = case["market"] or ", ".join(case["markets"]) or "all markets"
-    return f"{_whom(case)}, {markets}" if case["scope"] == "property" else _whom(case)
+    return f"{_whom(case)}, {markets}" if case["scope"] != "market" else _whom(case)
 
 
 def _opened_at(case: Row) -> datetime:

@@ -93,7 +93,7 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
 def whom(case: Row) -> str:
     """Return the subject of a case in words: property and market, market, or supplier."""
     if case["scope"] == "supplier":
-        return "the supplier"
+        return f"the supplier, {_markets(case)}"
     pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
     if case["scope"] == "market":
         return f"market {case['market']}{pair}"

@@ -56,12 +56,13 @@ def _with_why(reader: Reader, ended: pl.DataFrame) -> pl.DataFrame:
 def _problem(line: _Row, cases: list[_Row]) -> Problem:
     first = cases[0]
     markets = line["market"] if "market" in line else line["in"]
+    of_scope = {"property": markets or "", "supplier": ", ".join(first["markets"])}
     return Problem(
         cases={case["case_id"]: _market_and_cost(case) for case in cases},
         status=first["status"],
         title=line["rule_words"],
         whom=whom_of(first, first["property_name"]),
-        markets=markets or "" if first["scope"] == "property" else "",
+        markets=of_scope.get(first["scope"], ""),
         finding=line["finding"],
         cost=line["cost"],
         since=line["since"],

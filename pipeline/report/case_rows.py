@@ -4,15 +4,24 @@ import polars as pl
 
 
 def ended_of(tonight: pl.DataFrame) -> pl.DataFrame:
-    """Return the closed ones of a night's cases, without those covered by a wider case of that night."""
+    """Return the closed ones of a night's cases, without those covered by a wider case of that night.
+
+    The supplier's case ends with its last market: until then, each market ends for itself.
+    """
     ordered = tonight.sort("rule", "scope", "market", "property_id", nulls_last=True, maintain_order=True)
-    rule, of_market = pl.col("rule"), pl.struct("rule", "market")
-    wide = ordered.filter(pl.col("scope") == "market").select(of_market.alias("it"))["it"].implode()
-    widest = ordered.filter(pl.col("scope") == "supplier")["rule"].implode()
-    is_covered = ((pl.col("scope") == "property") & of_market.is_in(wide)) | (
-        (pl.col("scope") != "supplier") & rule.is_in(widest)
+    pair = ["rule", "base_currency", "currency"]
+    of_market, of_pair = pl.struct("rule", "market"), pl.struct(pair)
+    is_closed, scope = pl.col("status") == "closed", pl.col("scope")
+    wide = ordered.filter(scope == "market").select(of_market.alias("it"))["it"].implode()
+    standing = ordered.filter((scope == "market") & ~is_closed).select(of_pair.alias("it"))["it"].implode()
+    is_over = is_closed & (scope == "supplier") & ~of_pair.is_in(standing)
+    widest = ordered.filter(is_over).select(of_pair.alias("it"))["it"].implode()
+    is_covered = (
+        ((scope == "property") & of_market.is_in(wide))
+        | ((scope == "market") & of_pair.is_in(widest))
+        | ((scope == "supplier") & ~of_pair.is_in(widest))
     )
-    return ordered.filter((pl.col("status") == "closed") & ~is_covered)
+    return ordered.filter(is_closed & ~is_covered)
 
 
 def with_case_ids(flags: pl.DataFrame, unclosed: pl.DataFrame) -> pl.DataFrame:

@@ -26,7 +26,7 @@ def described(reader: Reader, cases: pl.DataFrame) -> pl.DataFrame:
     said = pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
     whom = (
         pl.when(pl.col("scope") == "supplier")
-        .then(pl.lit("all markets"))
+        .then(_of_supplier(reader, cases))
         .when(pl.col("scope") == "market")
         .then(pl.format("market {}", "market"))
         .otherwise(pl.col("property_name"))
@@ -36,6 +36,20 @@ def described(reader: Reader, cases: pl.DataFrame) -> pl.DataFrame:
     its_page = pl.when(has_page).then(pl.format(f"{PROPERTY_PAGES}/{{}}.html", "property_id")).alias("property_page")
     in_markets = pl.col("markets").list.join(", ")
     return cases.with_columns(said, whom, texts, reader.case_page, its_page, in_markets)
+
+
+def _of_supplier(reader: Reader, cases: pl.DataFrame) -> pl.Expr:
+    """Return the markets of a case of the supplier in words: `all markets` only if it covers all that are on sale."""
+    if not (cases["scope"] == "supplier").any():
+        return pl.lit(None, pl.String)
+    on_sale = reader.query("SELECT DISTINCT market FROM mart.market_on_sale")["market"].to_list()
+    markets = pl.col("markets")
+    is_all = markets.list.set_intersection(on_sale).list.len() == len(on_sale)
+    listed = pl.format(
+        "markets {} and {}", markets.list.slice(0, markets.list.len() - 1).list.join(", "), markets.list.last()
+    )
+    few = pl.when(markets.list.len() == 1).then(pl.format("market {}", markets.list.first())).otherwise(listed)
+    return pl.when(is_all & pl.lit(bool(on_sale))).then(pl.lit("all markets")).otherwise(few)
 
 
 def calls(cases: pl.DataFrame) -> pl.DataFrame:
@@ -141,7 +155,7 @@ def open_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
         "Problems of earlier nights that are still open, the most costly first; those acknowledged or muted come last. "
         "In each market a problem is a case (a property gone quiet is one over all markets); `nightaudit case` "
         "acknowledges or mutes it by the id on its page. What many properties of a market share is one line about the "
-        "market; what most markets share is one about the supplier.",
+        "market; what most markets share is one about the supplier, unless the rule compares markets.",
         before,
         "This is the first published night: problems persist from the second night on."
         if is_first_night

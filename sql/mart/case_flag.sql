@@ -1,6 +1,6 @@
 -- One row per finding, period in which it was open, and case that it belongs to.
--- Every finding belongs to the case of its property, and also to that of its market or of the supplier if there is one:
--- `case_scope_next` of `staging` says when.
+-- Every finding belongs to the case of its property, and also to that of its market if there is one, and only through it
+-- to that of the supplier: `case_scope_next` of `staging` says when.
 -- case_id: Case, as in report.finding_case.
 -- scope: Scope of the case: `property`, `market` or `supplier`.
 -- case_property_id: Property of the case; NULL: it concerns a market or the supplier.
@@ -91,8 +91,9 @@ placed AS (
         of_market.opened_at AS of_market_since,
         of_market.last_met_at AS of_market_met_at,
         of_market.ended_at AS of_market_until,
-        of_supplier.rule IS NOT NULL AS was_of_supplier,
-        was_of_supplier AND of_supplier.ended_at IS NULL AS is_of_supplier, -- noqa: RF02
+        -- What is found in a market that is no case itself is not the supplier's.
+        was_of_market AND of_supplier.rule IS NOT NULL AS was_of_supplier, -- noqa: RF02
+        is_of_market AND was_of_supplier AND of_supplier.ended_at IS NULL AS is_of_supplier, -- noqa: RF02
         of_supplier.opened_at AS of_supplier_since,
         of_supplier.last_met_at AS of_supplier_met_at,
         of_supplier.ended_at AS of_supplier_until,

@@ -27,7 +27,7 @@ WITH in_property AS (
                 FROM state.case_scope AS scope
                 WHERE
                     scope.rule = flag.rule
-                    AND coalesce(scope.market, flag.market) = flag.market
+                    AND scope.market = flag.market
                     AND scope.ended_at IS NULL
             )
         )

@@ -5,7 +5,8 @@
 -- If prices of markets deviate by a common size, fewer properties are enough: at least five, and four fifths of those
 -- with the finding, within disparity_pct and tolerance_pct of their median, and clearly more than in the other markets
 -- together, or than in those of them without a common size: several may deviate from the reference market at once.
--- The supplier is one case if more than half of the markets, and at least three, are one.
+-- The supplier is one case if more than half of the markets, and at least three, are one. A rule that compares markets
+-- has none: each market that deviates does so by its own size, and is put right for itself.
 -- Opening a case of a market takes more than keeping it; otherwise a share close to the bound would open and close it
 -- every few days. An open one stays while more than half of the properties show the rule; or more than a quarter, and a
 -- larger share than in the other markets; or three of a common size. It closes on the second day without that, and at
@@ -202,6 +203,7 @@ met AS (
         market_stands.base_currency,
         market_stands.currency
     FROM market_stands
+    WHERE market_stands.rule NOT IN ('market_disparity', 'all_in_gap')
     GROUP BY market_stands.rule, market_stands.base_currency, market_stands.currency
     HAVING count(*) >= 3 AND 2 * count(*) > (SELECT count(*) FROM mart.market_on_sale)
 )

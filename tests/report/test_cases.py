@@ -10,7 +10,8 @@ import polars as pl
 
 from pipeline.lake.relations import relation
 from pipeline.report.case_calls import cases_points
-from pipeline.report.cases import calls, new_cases_section, open_cases_section
+from pipeline.report.case_rows import ended_of
+from pipeline.report.cases import calls, described, new_cases_section, open_cases_section
 from pipeline.report.cost import NOTE
 from pipeline.report.ended_cases import ended_cases, ended_cases_section, ended_points
 from pipeline.report.page import Section
@@ -400,6 +401,43 @@ def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property
         "Then call the supplier about all markets: Stated discount does not match the prices",
     ]
     assert [point.bold for point in cases_points(cases[:1])[1:]] == ["Call the supplier about market SE"]
+
+
+def test_a_case_of_the_supplier_names_its_markets_unless_they_are_all():
+    on_sale = pl.DataFrame({"market": ["AT", "ES", "IT", "PT"]})
+    reader = SimpleNamespace(query=lambda *_: on_sale, property_pages=(), case_page=pl.lit(None).alias("case_page"))
+    cases = pl.DataFrame(
+        [
+            case(f"case-{number}", None, None, markets=markets)
+            for number, markets in enumerate([["ES", "IT", "PT"], ["AT", "ES", "IT", "PT"], ["AT", "ES", "FR"], ["ES"]])
+        ]
+    )
+    assert described(reader, cases)["property_name"].to_list() == [
+        "markets ES, IT and PT",
+        "all markets",
+        "markets AT, ES and FR",
+        "market ES",
+    ]
+
+
+def test_a_market_ends_for_itself_while_the_suppliers_case_stands():
+    """The case of the supplier ends with the last of its markets, and then covers those that end on that night."""
+
+    def over(*rows: tuple[str, str | None, int | None, str]) -> list[tuple[str, str | None]]:
+        names = ["scope", "market", "property_id", "status"]
+        schema = dict.fromkeys(names, pl.String) | {"property_id": pl.Int64}
+        pair = {name: pl.lit(None, pl.String) for name in ("base_currency", "currency")}
+        cases = pl.DataFrame(rows, schema, orient="row").with_columns(**pair, rule=pl.lit("wrong_discount"))
+        return ended_of(cases).select("scope", "market").rows()
+
+    of_two = ("market", "ES", None, "part_of"), ("market", "PT", None, "part_of")
+    ended = ("market", "IT", None, "closed")
+    assert over(("supplier", None, None, "open"), *of_two, ended) == [("market", "IT")]
+    assert over(("supplier", None, None, "closed"), *of_two, ended) == [("market", "IT")]
+    assert over(("supplier", None, None, "closed"), ended, ("property", "IT", 7, "closed")) == [("supplier", None)]
+    # A property of a market that is no case was no part of it.
+    apart = ("property", "SE", 7, "closed")
+    assert over(("supplier", None, None, "open"), *of_two, apart) == [("property", "SE")]
 
 
 def test_problems_that_ended_are_named_the_most_costly_first():
