@@ -1,6 +1,6 @@
 -- One row per finding, period in which it was open, and case that it belongs to.
--- Every finding belongs to the case of its property, and also to that of its market if there is one, and only through it
--- to that of the supplier: `case_scope_next` of `staging` says when.
+-- Every finding belongs to the case of its property, also to that of its market if there is one, and with it to that of
+-- the supplier: `case_scope_next` of `staging` says when.
 -- case_id: Case, as in report.finding_case.
 -- scope: Scope of the case: `property`, `market` or `supplier`.
 -- case_property_id: Property of the case; NULL: it concerns a market or the supplier.

@@ -4,9 +4,10 @@
 -- Where the reference market's currency is late, prices of other markets are off in the other direction: they are no
 -- findings of their own, even at a property where few enough markets are off to leave it open which one is late.
 -- Two prices alone do not show which deviates. If no third market agrees with one of them tonight, an open finding
--- about the other one stands; for a finding about the reference market, two others must agree with each other. A new
--- finding waits for a market that is silent tonight, or that has sold the offer until silent_nights ago: unless only
--- the price that it is about has changed since, or an open finding shows that it deviated in the other direction.
+-- about the other one stands; for a finding about the reference market, two others must agree with each other, and not
+-- both be what open findings are about: that these two agree was known when they were found to deviate. A new finding
+-- waits for a market that is silent tonight, or that has sold the offer until silent_nights ago: unless only the price
+-- that it is about has changed since, or an open finding shows that it deviated in the other direction.
 -- If the reference market is found to deviate at other offers of the property, or at clearly more than half of its
 -- properties that can show it, a new finding about two prices that differ as much says nothing new: it is left out,
 -- unless as many offers of the property show that the finding's own market deviates as much.
@@ -248,13 +249,20 @@ seen AS (
                 THEN mart.is_level(parity.verdict, parity.gap_pct, analysis.disparity_pct)
             ELSE abs(apart_pct) <= analysis.disparity_pct + analysis.tolerance_pct -- noqa: RF02
         END AS is_met,
-        sign(apart_pct) = -doubted.side AS is_opposite -- noqa: RF02
+        sign(apart_pct) = -doubted.side AS is_opposite, -- noqa: RF02
+        before.flag_id IS NOT NULL AS is_accused
     FROM doubted
     INNER JOIN mart.market_parity AS parity
         ON
             list_contains(doubted.sources, parity.source)
             AND parity.property_id = doubted.property_id
             AND parity.reference_offer_key = doubted.reference_key
+    LEFT JOIN state.flag_open AS before
+        ON
+            before.rule = 'market_disparity'
+            AND before.subject_key
+            = mart.subject_key('market_disparity', concat_ws('|', doubted.source, parity.offer_key))
+            AND sign(before.size_pct) <> doubted.side
     CROSS JOIN night.sweep AS sweep
     CROSS JOIN ref.analysis AS analysis
     WHERE
@@ -289,6 +297,7 @@ undecided AS (
                         AND beside.is_opposite
                         AND NOT seen.is_met
                         AND NOT beside.is_met
+                        AND NOT (seen.is_accused AND beside.is_accused)
                         AND 100 * abs((100 + seen.apart_pct) / (100 + beside.apart_pct) - 1)
                         <= analysis.disparity_pct
                         + analysis.tolerance_pct

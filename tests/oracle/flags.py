@@ -149,7 +149,12 @@ def _is_decided(row: Row, found: Flags, history: History, seen: dict[Key, Row], 
     others = [pair for pair in _with_other_source(row, reference, seen) if pair["market"] != row["market"]]
     if own is None:
         apart = [pair for pair in others if (pair["gap"] > 0) is not (row["size_pct"] > 0) and not _meet(pair)]
-        return any(_agree(one, other) for one, other in combinations(apart, 2))
+        # That two accused prices agree was known when they were found to deviate.
+        accused = {flag["market"] for flag in contrary if flag and (flag["size_pct"] > 0) is not (row["size_pct"] > 0)}
+        return any(
+            _agree(one, other) and not {one["market"], other["market"]} <= accused
+            for one, other in combinations(apart, 2)
+        )
     if beside is None:
         return any(pair["currency_basis"] == "same" and _meet(pair) for pair in others)
     return any(
