@@ -1,7 +1,10 @@
 """Unusual events of a complete night: silent or incomparable markets, common price moves, a new reference market."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
+
+import polars as pl
 
 from pipeline.report.page import Point, counted, percent
 from pipeline.report.read import Reader
@@ -15,6 +18,7 @@ def of_whole_night(reader: Reader) -> list[Point]:
     return [
         *_of_silent_markets(reader),
         *_of_missing_rates(reader),
+        *_of_reference_gap(reader),
         *_of_alike(reader),
         *_of_reference(reader),
         *_of_rules(reader),
@@ -22,7 +26,12 @@ def of_whole_night(reader: Reader) -> list[Point]:
 
 
 def _of_silent_markets(reader: Reader) -> list[Point]:
-    """Return the markets without offers tonight that had several properties on sale; the cause is not a property."""
+    """Return the markets without offers tonight that had several properties on sale; the cause is not a property.
+
+    Once their properties count as quiet, that is a case of the market, which can be acknowledged or muted.
+    """
+    is_noted = (pl.col("rule") == "property_gone_quiet") & pl.col("status").is_in(["acknowledged", "muted"])
+    noted = reader.cases.filter(is_noted & (pl.col("scope") == "market"))["market"].to_list()
     return [
         Point(
             f"Call the supplier about market {row['market']}: none of its {counted(row['answered'], 'answered cell')} "
@@ -31,6 +40,7 @@ def _of_silent_markets(reader: Reader) -> list[Point]:
             "bad",
         )
         for row in reader.figures("silent_market").iter_rows(named=True)
+        if row["market"] not in noted
     ]
 
 
@@ -54,6 +64,30 @@ def _of_missing_rates(reader: Reader) -> list[Point]:
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join((", ".join(names[:-1]), names[-1]) if len(names) > 1 else names)
+
+
+def _of_reference_gap(reader: Reader) -> list[Point]:
+    """Return that markets are not compared, since when and until when; or that they are again after such nights."""
+    return [_gap(row) for row in reader.figures("reference_gap").iter_rows(named=True)]
+
+
+def _gap(row: Mapping[str, Any]) -> Point:
+    market, since = row["reference_market"], _day(row["since_date"])
+    if row["is_back"]:
+        text = f"Markets are compared with {market} again, which had no offers from {since} on"
+        return Point(f"{text}: a problem that is listed as new may have been there before.", "open_cases")
+    until = (
+        "The setting NIGHTAUDIT_REFERENCE_MARKET names it: name another market to compare them again."
+        if row["is_set"]
+        else f"From {_day(row['replaced_date'])} on, another market takes its place; to choose one at once, set "
+        "NIGHTAUDIT_REFERENCE_MARKET."
+    )
+    text = f"Markets are not compared since {since}, because the reference market {market} has no offers."
+    return Point(f"{text} {until}", "open_cases", "bad")
+
+
+def _day(day: date) -> str:
+    return f"{day:%-d %b %Y}"
 
 
 def _of_alike(reader: Reader) -> list[Point]:

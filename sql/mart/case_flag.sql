@@ -18,8 +18,8 @@
 -- properties_showing: Number of properties of the market with open findings of the rule; NULL: none.
 -- properties_on_sale: Number of properties of the market on sale; NULL: unknown.
 -- market_pct: If the property deviates from most of its market: the median there, in percent; NULL: it does not.
--- begins_case: TRUE: no finding of the case was open before the night that found this one.
--- is_known: TRUE: a price that this night found was only off sale before, and is as far off as it was.
+-- begins_case: TRUE: no finding of the case was open before the night that found this one, or only not compared since.
+-- is_known: TRUE: a price that this night found was only off sale or not compared before, and is as far off as it was.
 WITH flagged AS (
     SELECT
         -- Without sentence and evidence: several hundred thousand of them do not fit into memory.
@@ -206,7 +206,8 @@ named AS (
     FROM scoped
 ),
 
--- What was off sale for silent_nights at most, and is back as far off in the same direction.
+-- What was off sale for silent_nights at most, and is back as far off in the same direction. What only was not compared
+-- may be so for as long as the reference market is kept without an offer.
 back AS (
     SELECT
         again.flag_id,
@@ -215,7 +216,8 @@ back AS (
         again.property_id,
         again.offer,
         again.former['ended_by'] AS ended_by, -- noqa: RF02
-        again.former['ended_at'] AS ended_at -- noqa: RF02
+        again.former['ended_at'] AS ended_at, -- noqa: RF02
+        again.former['first_flagged_at'] AS former_flagged_at -- noqa: RF02
     FROM (
         SELECT
             flagged.*,
@@ -223,6 +225,7 @@ back AS (
                 {
                     'ended_by': flagged.ended_by,
                     'ended_at': flagged.resolved_at,
+                    'first_flagged_at': flagged.first_flagged_at,
                     'size_pct': abs(flagged.size_pct)
                 }
             )
@@ -240,7 +243,13 @@ back AS (
     WHERE
         again.former['ended_by'] IN ('gone', 'not_compared') -- noqa: RF02
         AND again.former['ended_at'] -- noqa: RF02
-        >= again.first_flagged_at - to_hours(24 * analysis.silent_nights + 12)
+        >= again.first_flagged_at - to_hours(
+            24 * CASE again.former['ended_by'] -- noqa: RF02
+                WHEN 'not_compared' THEN greatest(analysis.silent_nights, analysis.reference_gone_days)
+                ELSE analysis.silent_nights
+            END
+            + 12
+        )
         AND again.former['size_pct'] -- noqa: RF02
         >= abs(again.size_pct) - analysis.disparity_pct - analysis.tolerance_pct
 ),
@@ -249,7 +258,8 @@ back AS (
 known AS (
     SELECT
         back.flag_id,
-        back.first_flagged_at
+        back.first_flagged_at,
+        CASE WHEN back.ended_by = 'not_compared' THEN back.former_flagged_at END AS former_flagged_at
     FROM back
     ANTI JOIN mart.offer_history AS history
         ON
@@ -263,14 +273,18 @@ known AS (
 ),
 
 -- Flags of a case succeed each other: as stays begin, some end and others are raised. A case opened after the last
--- night without any.
+-- night without any. Those that only were not compared were not put right in between.
 raised AS (
     SELECT
         named.case_id,
         named.first_flagged_at,
         bool_or(known.flag_id IS NOT NULL) AS is_known,
-        max(coalesce(named.resolved_at, TIMESTAMPTZ 'infinity')) AS until
+        max(coalesce(later.first_flagged_at, named.resolved_at, TIMESTAMPTZ 'infinity')) AS until
     FROM named
+    LEFT JOIN known AS later
+        ON
+            later.flag_id = named.flag_id
+            AND later.former_flagged_at = named.first_flagged_at
     LEFT JOIN known
         ON
             known.flag_id = named.flag_id

@@ -1,5 +1,5 @@
--- One row per market that sold nothing in the last published sweep, and is silent for no longer than `silent_nights`.
--- properties: Number of properties that were on sale there before; at least five, as fewer may sell out by chance.
+-- One row per market that sold nothing in the last published sweep, however long it has not.
+-- properties: Number of requested properties on sale when it last sold any; at least five: fewer may be sold out.
 -- answered: Number of cells of that sweep that were answered, all without an offer.
 -- sold_date: UTC date of the last sweep that found an offer there.
 WITH night AS (SELECT max_by(sweep.sweep_id, sweep.started_at) AS sweep_id FROM mart.sweep),
@@ -20,6 +20,27 @@ counted AS (
     FROM each_count AS count_of
     CROSS JOIN night
     GROUP BY count_of.market
+),
+
+placed AS (
+    SELECT
+        sale.property_id,
+        sale.market,
+        sale.last_offered_at = max(sale.last_offered_at) OVER (PARTITION BY sale.operation, sale.market) AS is_of_last
+    FROM state.property_sale AS sale
+    SEMI JOIN mart.property_requested AS requested
+        ON
+            requested.property_id = sale.property_id
+            AND requested.market = sale.market
+),
+
+on_sale AS (
+    SELECT
+        placed.market,
+        count(DISTINCT placed.property_id) AS properties
+    FROM placed
+    WHERE placed.is_of_last
+    GROUP BY placed.market
 )
 
 SELECT
@@ -28,7 +49,7 @@ SELECT
     counted.answered,
     counted.sold_date
 FROM counted
-INNER JOIN mart.market_on_sale AS sale ON counted.market = sale.market
+INNER JOIN on_sale AS sale ON sale.market = counted.market
 WHERE
     sale.properties >= 5
     AND counted.offered = 0

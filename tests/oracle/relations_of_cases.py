@@ -8,16 +8,20 @@ had it and no rate of 31 days explains it. No market of the lake is one of three
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from statistics import median, median_low
 from typing import Any
 
 from case_scopes import Wider, places, share_bound
 from flags import Flags, Night
 from history import Row, key_of
+from relations_of_disparity import DISPARITY_PCT
+from relations_of_pairs import TOLERANCE_PCT
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
 RANKS = {"high": 1, "medium": 2, "low": 3}
+# Days for which a reference market without an offer is kept.
+REFERENCE_GONE_DAYS = 14
 
 
 def finding_case(found: Flags, wider: Wider, last: Night) -> list[Row]:
@@ -110,14 +114,35 @@ def _case(place: Any, flags: list[Row], showing: Mapping[Any, set[int]], last: N
 
 
 def _opened_at(flags: list[Row], since: datetime | None) -> datetime:
-    """Return when the case opened: after the last time without any finding, or as the market's."""
+    """Return when the case opened: after the last time without any finding, or as the market's.
+
+    A finding that was only not compared, and is as far off when it is again, was there in between.
+    """
     opened, until = None, None
     for flag in sorted(flags, key=lambda flag: flag["first_flagged_at"]):
         if until is None or until < flag["first_flagged_at"]:
             opened = flag["first_flagged_at"]
-        until = max(until or flag["first_flagged_at"], flag["resolved_at"] or FOREVER)
+        until = max(until or flag["first_flagged_at"], _compared_again(flag, flags) or flag["resolved_at"] or FOREVER)
     assert opened is not None
     return max(opened, since or opened)
+
+
+def _compared_again(flag: Row, flags: list[Row]) -> datetime | None:
+    """Return when a finding that ended without a comparison was back, as far off; None: it was not."""
+    if flag["ended_by"] != "not_compared":
+        return None
+    later = [
+        other
+        for other in flags
+        if other["offer"] == flag["offer"]
+        and other["first_flagged_at"] > flag["first_flagged_at"]
+        and (other["size_pct"] > 0) is (flag["size_pct"] > 0)
+    ]
+    back = min(later, key=lambda other: other["first_flagged_at"], default=None)
+    if back is None or back["first_flagged_at"] > flag["resolved_at"] + timedelta(days=REFERENCE_GONE_DAYS, hours=12):
+        return None
+    is_as_far = abs(flag["size_pct"]) >= abs(back["size_pct"]) - DISPARITY_PCT - float(TOLERANCE_PCT)
+    return back["first_flagged_at"] if is_as_far else None
 
 
 def _offers(flags: list[Row]) -> int:

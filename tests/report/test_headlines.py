@@ -14,7 +14,10 @@ from pipeline.audit.results import Audit, Finding, measured
 from pipeline.domain.analysis import Analysis
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
+from pipeline.lake.database import query_published
 from pipeline.publish import publish
+from pipeline.publish.refresh import refresh
+from pipeline.replay.case_notes import say_of_case
 from pipeline.report import Scope, write_reports
 from pipeline.report.availability import _waiting
 from pipeline.report.chart_kinds import around_zero
@@ -236,13 +239,17 @@ def test_a_market_that_the_supplier_rejects_is_named(tmp_path):
 
 @pytest.mark.slow
 def test_a_market_that_sells_nothing_is_a_call_about_the_market(tmp_path):
-    """GB sells nothing on the second night, and SE nothing of its one property; DE sells throughout."""
+    """GB sells nothing from the second night on, and SE nothing of its one property; DE sells throughout.
+
+    The call does not weaken when the properties of GB count as quiet. Once that case is acknowledged, it ends.
+    """
     made = Lake(str(tmp_path / "lake"))
     of_market = {"GB": range(1, 7), "DE": range(1, 7), "SE": range(1, 2)}
-    for number in range(2):
+    reported = []
+    for number in range(6):
         cells, offers = [], []
         for market, properties in of_market.items():
-            is_silent = number == 1 and market != "DE"
+            is_silent = number > 0 and market != "DE"
             for each in properties:
                 cell = STAY | {"property_id": each, "market": market, "search_id": each}
                 cells.append(cell | ({"status": "no_offer", "code": 1023} if is_silent else {"offers": 1}))
@@ -250,13 +257,63 @@ def test_a_market_that_sells_nothing_is_a_call_about_the_market(tmp_path):
                     offers.append(OFFER | cell | {"total": 100})
         load_night(made, number, cell=cells, offer=offers)
         publish(made, sweep_id(number), started_at(number))
-    (page,) = write_reports(made, ["digest"])
-    points = json.loads(page.file.with_name("digest.json").read_text())["points"]
-    (call,) = (point for point in points if "Call the supplier" in point)
-    assert call == (
+        reported.append(_points_about(made, "market GB"))
+    call = (
         "Call the supplier about market GB: none of its 6 answered cells has an offer. "
         "6 properties were on sale there on 2030-01-01."
     )
+    assert reported[1] == reported[2] == reported[5] == [call]
+    # When they do, it says that this is a problem that opened, and asks for no second call.
+    first, opened = reported[3]
+    assert first == call
+    assert opened.startswith("2 problems opened: Property gone quiet (market GB);")
+    query = "SELECT case_id FROM report.finding_case WHERE rule = 'property_gone_quiet' AND scope = 'market'"
+    ((case_id,),) = query_published(made.published_file, query).fetchall()
+    say_of_case(made, case_id, started_at(6), is_acknowledged=True)
+    refresh(made)
+    assert _points_about(made, "market GB") == []
+
+
+def _points_about(lake, text):
+    (page,) = write_reports(lake, ["digest"])
+    return [point for point in json.loads(page.file.with_name("digest.json").read_text())["points"] if text in point]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_set", [False, True])
+def test_that_the_reference_market_has_no_offers_is_said_on_each_night(tmp_path, is_set):
+    """AT is what ES and SE are compared with, and sells nothing on nights 1 to 4; ES is dearer on all nights.
+
+    The case about ES ends when it can no longer be compared, and continues, with its first day, when it can.
+    """
+    made = Lake(str(tmp_path / "lake"))
+    reported, called = [], []
+    for number in range(6):
+        cells, offers = [], []
+        for search, (market, total) in enumerate((("AT", 100), ("ES", 112), ("SE", 100))):
+            cell = STAY | {"property_id": 1, "market": market, "search_id": search}
+            is_gone = market == "AT" and number in range(1, 5)
+            cells.append(cell | ({"status": "no_offer", "code": 1023} if is_gone else {"offers": 1}))
+            offers += [] if is_gone else [OFFER | cell | {"total": total}]
+        load_night(made, number, cell=cells, offer=offers)
+        analysis = Analysis(reference_market="AT" if is_set else None)
+        publish(made, sweep_id(number), started_at(number), analysis=analysis)
+        reported.append(_points_about(made, "Markets are"))
+        called.append(_points_about(made, "ES pays 112.00 EUR"))
+    since = "Markets are not compared since 2 Jan 2030, because the reference market AT has no offers."
+    how = (
+        "The setting NIGHTAUDIT_REFERENCE_MARKET names it: name another market to compare them again."
+        if is_set
+        else "From 15 Jan 2030 on, another market takes its place; to choose one at once, set "
+        "NIGHTAUDIT_REFERENCE_MARKET."
+    )
+    assert reported[0] == []
+    assert reported[1:5] == 4 * [[f"{since} {how}"]]
+    again = "Markets are compared with AT again, which had no offers from 2 Jan 2030 on"
+    assert reported[5] == [f"{again}: a problem that is listed as new may have been there before."]
+    assert [len(each) for each in called] == [1, 1, 1, 0, 0, 1]
+    assert called[5][0].endswith("found since 1 Jan 2030.")
+    assert _points_about(made, "1 problem persists.") == ["0 problems opened, 1 problem persists."]
 
 
 @pytest.mark.parametrize(

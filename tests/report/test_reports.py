@@ -440,7 +440,7 @@ def test_a_lake_that_was_moved_is_reported_and_what_to_do(lake, tmp_path):
     "change",
     [
         "CREATE OR REPLACE VIEW report.finding_case AS SELECT * EXCLUDE (market) FROM report.finding_case_now",
-        "DROP VIEW mart.market_on_sale",
+        "DROP VIEW mart.property_requested",
     ],
 )
 def test_a_file_published_by_another_version_is_reported_and_what_to_do(lake, change):
