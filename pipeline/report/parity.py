@@ -1,5 +1,7 @@
 """Parity: whether markets are priced alike, what the gaps consist of, and whether floors are kept."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from pipeline.report.chart_kinds import around_zero, calendar, shares
@@ -42,7 +44,8 @@ def page(reader: Reader) -> Page:
         f"{kept} of the offers are no dearer than in {against}{each}"
         if pairs
         else "No offer could be compared with another market",
-        f"Prices of each market against {against}, like for like; and selling prices against the floor.",
+        f"Prices of each market against {against}, like for like; and selling prices against the floor."
+        f"{_uncompared(reader.total('uncompared_total')['properties'], reference)}",
         (
             _score(score, exact),
             _calendar(reader),
@@ -67,6 +70,17 @@ def page(reader: Reader) -> Page:
             (shown(lose, 0), "lose: dearer"),
             (shown(found.height, 0), "findings"),
         ],
+    )
+
+
+def _uncompared(properties: int, reference: Sequence[str | None]) -> str:
+    """Return how many properties the reference market does not sell, so that no finding is about their prices."""
+    if not properties:
+        return ""
+    sold, compared = ("is", "it is") if properties == 1 else ("are", "they are")
+    return (
+        f" {counted(properties, 'property', 'properties')} {sold} sold in two or more other markets but not in "
+        f"{reference[0]}: {compared} not compared."
     )
 
 

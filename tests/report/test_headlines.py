@@ -64,6 +64,28 @@ def test_the_headline_of_the_parity_page_is_the_sum_of_its_tiles(dearer_and_chea
 
 
 @pytest.mark.slow
+def test_the_parity_page_counts_the_properties_that_are_not_compared(tmp_path):
+    """AT sells property 1 only; ES and SE sell 1 to 3, DE sells 4 alone."""
+    lake = Lake(str(tmp_path / "lake"))
+    sold = [("AT", 1), *((market, number) for market in ("ES", "SE") for number in (1, 2, 3)), ("DE", 4)]
+    asked = [
+        STAY | {"property_id": number, "market": market, "search_id": search}
+        for search, (market, number) in enumerate(sold)
+    ]
+    offers = [OFFER | cell | {"total": 100} for cell in asked]
+    load_night(lake, 0, cell=[cell | {"offers": 1} for cell in asked], offer=offers)
+    publish(lake, sweep_id(0), started_at(0), analysis=Analysis(reference_market="AT"))
+    pages = [
+        write_reports(lake, ["parity"], scope)[0].file.read_text()
+        for scope in (Scope(), Scope(property_id=2), Scope(property_id=1), Scope(market="ES"))
+    ]
+    said = "sold in two or more other markets but not in AT"
+    assert [page.count(said) for page in pages] == [1, 1, 0, 0]
+    assert f"2 properties are {said}: they are not compared." in pages[0]
+    assert f"1 property is {said}: it is not compared." in pages[1]
+
+
+@pytest.mark.slow
 def test_a_market_that_differs_is_not_lost_among_those_that_do_not(tmp_path):
     """GB, DE and SE pay 100 for a stay at the only property, and NL pays 85: it is what the digest calls about."""
     lake = Lake(str(tmp_path / "lake"))
