@@ -6,7 +6,7 @@ from pipeline.report.cost import cost_of_cases
 
 
 def first_cases(cases: pl.DataFrame, number: int) -> pl.Series:
-    """Return the ids of so many cases: the first of each problem comes before further markets of another."""
+    """Return the ids of at most `number` cases: the first of each problem comes before further markets of another."""
     problem = pl.struct("rule", pl.coalesce(pl.col("property_id").cast(pl.String), "case_id"))
     is_further = pl.int_range(pl.len()).over(problem) > 0
     return cases.sort(is_further, maintain_order=True)["case_id"].head(number)

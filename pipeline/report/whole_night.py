@@ -82,7 +82,7 @@ def _gap(row: Mapping[str, Any]) -> Point:
         else f"From {_day(row['replaced_date'])} on, another market takes its place; to choose one at once, set "
         "NIGHTAUDIT_REFERENCE_MARKET."
     )
-    text = f"Markets are not compared since {since}, because the reference market {market} has no offers."
+    text = f"Markets have not been compared since {since}: the reference market {market} has no offers."
     return Point(f"{text} {until}", "open_cases", "bad")
 
 

@@ -322,7 +322,7 @@ def test_that_the_reference_market_has_no_offers_is_said_on_each_night(tmp_path,
         publish(made, sweep_id(number), started_at(number), analysis=analysis)
         reported.append(_points_about(made, "Markets are"))
         called.append(_points_about(made, "ES pays 112.00 EUR"))
-    since = "Markets are not compared since 2 Jan 2030, because the reference market AT has no offers."
+    since = "Markets have not been compared since 2 Jan 2030: the reference market AT has no offers."
     how = (
         "The setting NIGHTAUDIT_REFERENCE_MARKET names it: name another market to compare them again."
         if is_set
