@@ -50,7 +50,7 @@ def calendar(
     drawn = days.filter(pl.col("property_id").is_in(properties.implode()) & pl.col("check_in").is_in(dates.implode()))
     is_roomy = dates.len() <= _FEW_DATES
     painted = scale.to_dict()
-    lowest, *_, highest = painted["domain"]
+    lowest, *_, highest = painted.get("domain", (0, 100))
     colours = painted.get("range", SEQUENTIAL)
     # A long name is cut; the id that follows distinguishes two of them.
     name = pl.col("property_name")
