@@ -405,7 +405,7 @@ def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property
 
 def test_a_case_of_the_supplier_names_its_markets_unless_they_are_all():
     on_sale = pl.DataFrame({"market": ["AT", "ES", "IT", "PT"]})
-    reader = SimpleNamespace(query=lambda *_: on_sale, property_pages=(), case_page=pl.lit(None).alias("case_page"))
+    reader = SimpleNamespace(query=lambda *_: on_sale, linked_properties=(), case_page=pl.lit(None).alias("case_page"))
     cases = pl.DataFrame(
         [
             case(f"case-{number}", None, None, markets=markets)
