@@ -320,7 +320,7 @@ def test_that_the_reference_market_has_no_offers_is_said_on_each_night(tmp_path,
         load_night(made, number, cell=cells, offer=offers)
         analysis = Analysis(reference_market="AT" if is_set else None)
         publish(made, sweep_id(number), started_at(number), analysis=analysis)
-        reported.append(_points_about(made, "Markets are"))
+        reported.append(_points_about(made, "compared since") + _points_about(made, "Markets are"))
         called.append(_points_about(made, "ES pays 112.00 EUR"))
     since = "Markets have not been compared since 2 Jan 2030: the reference market AT has no offers."
     how = (
