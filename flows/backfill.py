@@ -14,7 +14,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
-from flows.dead_runs import tell_end, tell_if_killed
+from flows.dead_runs import report_end, report_if_killed
 from flows.logs import log_steps, tell_our_errors_once
 from flows.turns import died_too_often
 from pipeline.lake import Lake
@@ -32,9 +32,9 @@ log_steps()
     name="backfill",
     persist_result=False,
     log_prints=False,
-    on_completion=[tell_end],
-    on_failure=[tell_end],
-    on_crashed=[tell_if_killed],
+    on_completion=[report_end],
+    on_failure=[report_end],
+    on_crashed=[report_if_killed],
 )
 def backfill() -> Rebuilt | State[Any]:
     """Rebuild the lake's tables and its published file from the raw answers."""

@@ -12,7 +12,7 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import deployment, flow_run
 from pydantic import Field
 
-from flows.dead_runs import tell_end, tell_if_killed
+from flows.dead_runs import report_end, report_if_killed
 from flows.logs import log_steps, tell_our_errors_once
 from flows.turns import died_too_often, turn_at_supplier, waiting_helps
 from pipeline.lake import Lake
@@ -30,9 +30,9 @@ WAITS = (300.0, 900.0)
 @flow(
     name="confirmation",
     persist_result=False,
-    on_completion=[tell_end],
-    on_failure=[tell_end],
-    on_crashed=[tell_if_killed],
+    on_completion=[report_end],
+    on_failure=[report_end],
+    on_crashed=[report_if_killed],
 )
 def confirmation(
     rules: tuple[str, ...] = (), limit: Annotated[int, Field(ge=1, le=10_000)] = 20

@@ -107,20 +107,20 @@ def watch_silent_runs() -> dict[str, str]:
     return {}
 
 
-def tell_end(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:  # noqa: ARG001 - a hook is given it
-    """Tell Prefect's server that a run has ended: for `on_completion` and `on_failure`, after its last heartbeat."""
-    _tell(ENDED, flow, flow_run)
+def report_end(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:  # noqa: ARG001 - a hook is given it
+    """Report to Prefect's server that a run has ended: for `on_completion`, `on_failure`, after its last heartbeat."""
+    _emit(ENDED, flow, flow_run)
 
 
-def told(ended: State[Any]) -> State[Any]:
-    """Tell the end of the current run, and return the state that it ends in: no hook follows a cancelled one."""
+def with_end_reported(ended: State[Any]) -> State[Any]:
+    """Report the end of the current run, and return the state that it ends in: no hook follows a cancelled one."""
     if (run := FlowRunContext.get()) is not None and run.flow is not None and run.flow_run is not None:
-        tell_end(run.flow, run.flow_run, ended)
+        report_end(run.flow, run.flow_run, ended)
     return ended
 
 
-def tell_if_killed(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:  # noqa: ARG001 - as above
-    """Tell that a run's process was killed while its worker lives, as for lack of memory: for `on_crashed`.
+def report_if_killed(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:  # noqa: ARG001 - as above
+    """Report that a run's process was killed while its worker lives, as for lack of memory: for `on_crashed`.
 
     A run that was interrupted is in its own process here. One that has not begun would not begin the next time either.
     """
@@ -128,10 +128,10 @@ def tell_if_killed(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
         return
     with get_client(sync_client=True) as client:
         if 0 < client.read_flow_run(flow_run.id).run_count <= MOST_RUNS:
-            _tell(KILLED, flow, flow_run)
+            _emit(KILLED, flow, flow_run)
 
 
-def _tell(event: str, flow: Flow[..., Any], flow_run: FlowRun) -> None:
+def _emit(event: str, flow: Flow[..., Any], flow_run: FlowRun) -> None:
     about = {"prefect.resource.id": f"prefect.flow.{flow_run.flow_id}", "prefect.resource.role": "flow"}
     emit_event(
         event,
@@ -152,7 +152,7 @@ def completed_before(run_id: UUID) -> State[Any] | None:
         return None
     if not any(state.is_completed() for state in states[: scheduled[-1]]):
         return None
-    return Completed(message="It had completed when it was restarted, so nothing was done again.")
+    return Completed(message="The run had already completed, so nothing was done again.")
 
 
 def _watch(
@@ -160,6 +160,7 @@ def _watch(
 ) -> AutomationCore:
     states = ("Completed", "Failed", "Cancelled", "Skipped", "AwaitingRetry", "AwaitingConcurrencySlot")
     ends = {ENDED, *(f"prefect.flow-run.{state}" for state in states)}
+    # A killed run is reported as crashed afterwards.
     if KILLED not in after:
         ends.add("prefect.flow-run.Crashed")
     return AutomationCore(

@@ -10,7 +10,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.runtime import deployment, flow_run
 
-from flows.dead_runs import tell_end, tell_if_killed
+from flows.dead_runs import report_end, report_if_killed
 from flows.logs import log_steps, tell_our_errors_once
 from flows.turns import died_too_often, waiting_helps
 from pipeline.lake import Lake
@@ -27,9 +27,9 @@ WAITS = (900.0, 2700.0)
 @flow(
     name="lake-care",
     persist_result=False,
-    on_completion=[tell_end],
-    on_failure=[tell_end],
-    on_crashed=[tell_if_killed],
+    on_completion=[report_end],
+    on_failure=[report_end],
+    on_crashed=[report_if_killed],
 )
 def lake_care(dry_run: bool = False) -> int | State[Any]:
     """Compact the lake's files, apply retention and remove unused files. Return the number of actions.

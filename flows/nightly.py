@@ -20,7 +20,7 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import deployment, flow_run
 from pydantic import Field
 
-from flows.dead_runs import completed_before, tell_end, tell_if_killed, told
+from flows.dead_runs import completed_before, report_end, report_if_killed, with_end_reported
 from flows.logs import log_steps, tell_our_errors_once
 from flows.notify import block_of_server
 from flows.parameters import Market
@@ -61,9 +61,9 @@ def name_run() -> str:
     flow_run_name=name_run,
     persist_result=False,
     log_prints=False,
-    on_completion=[tell_end],
-    on_failure=[tell_end],
-    on_crashed=[tell_if_killed],
+    on_completion=[report_end],
+    on_failure=[report_end],
+    on_crashed=[report_if_killed],
 )
 def nightly(
     spec: Path | None = None,
@@ -84,7 +84,7 @@ def nightly(
     if flow_run.run_count > 1 and (ended := completed_before(UUID(flow_run.id))) is not None:
         return ended
     if (skipped := refused(flow_run.scheduled_start_time, flow_run.run_count, catch_up_hours)) is not None:
-        return told(skipped)
+        return with_end_reported(skipped)
     given = {"spec": spec, "markets": markets, "limit": limit}
     settings = _settings(given)
     if dry_run:

@@ -74,8 +74,8 @@ def _of_reference_gap(reader: Reader) -> list[Point]:
 def _gap(row: Mapping[str, Any]) -> Point:
     market, since = row["reference_market"], _day(row["since_date"])
     if row["is_back"]:
-        text = f"Markets are compared with {market} again, which had no offers from {since} on"
-        return Point(f"{text}: a problem that is listed as new may have been there before.", "open_cases")
+        text = f"Markets are compared with {market} again. It had no offers from {since} on"
+        return Point(f"{text}, so a problem that is listed as new may be an old one.", "open_cases")
     until = (
         "The setting NIGHTAUDIT_REFERENCE_MARKET names it: name another market to compare them again."
         if row["is_set"]

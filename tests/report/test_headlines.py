@@ -331,8 +331,8 @@ def test_that_the_reference_market_has_no_offers_is_said_on_each_night(tmp_path,
     )
     assert reported[0] == []
     assert reported[1:5] == 4 * [[f"{since} {how}"]]
-    again = "Markets are compared with AT again, which had no offers from 2 Jan 2030 on"
-    assert reported[5] == [f"{again}: a problem that is listed as new may have been there before."]
+    again = "Markets are compared with AT again. It had no offers from 2 Jan 2030 on"
+    assert reported[5] == [f"{again}, so a problem that is listed as new may be an old one."]
     assert [len(each) for each in called] == [1, 1, 1, 0, 0, 1]
     assert called[5][0].endswith("found since 1 Jan 2030.")
     assert _points_about(made, "1 problem persists.") == ["0 problems opened, 1 problem persists."]
