@@ -19,6 +19,18 @@ logger = logging.getLogger(__name__)
 
 _REASON_CHARACTERS = 300
 
+# What turns what rules found into findings, and findings into the flags that end: each is made before those that read it.
+FINDING_STEPS = (
+    "market_silent",
+    "flag_corrected",
+    "late_rate_dropped",
+    "disparity_found",
+    "disparity_undecided",
+    "disparity_repeated",
+    "finding",
+)
+ENDING_STEPS = ("flag_unconfirmed", "disparity_unconfirmed", "flag_answered", "flag_met", "flag_held", "flag_ended")
+
 # Failures that are not the rule's own.
 NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException)
 
@@ -26,7 +38,7 @@ NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.In
 def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     """Run rules and put what they find tonight into `night.finding`; see `ask_rules`."""
     ask_rules(session, names)
-    for name in ("market_silent", "flag_corrected", "finding"):
+    for name in FINDING_STEPS:
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
 
 
@@ -91,7 +103,7 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
     `night.sweep` is the sweep.
     """
     _keep_failures(session)
-    made = ("market_silent", "flag_corrected", "finding", "flag_ended", "flag_closed_next", "flag_open_next")
+    made = (*FINDING_STEPS, *ENDING_STEPS, "flag_closed_next", "flag_open_next")
     for name in made:
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
     session.execute("TRUNCATE state.flag_open")

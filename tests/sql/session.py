@@ -14,6 +14,7 @@ from pipeline.domain.tables import FLAG, INT, LONG, TEXT, Column, Table
 from pipeline.domain.tables.declaration import required
 from pipeline.lake.relations import Relation, relation, sources, sql_folder, views
 from pipeline.publish.catalogue import write_reference
+from pipeline.publish.flags import ENDING_STEPS, FINDING_STEPS
 from pipeline.publish.state import MACROS
 
 STARTED = started_at(5)
@@ -227,14 +228,26 @@ class Golden:
         self.made.add(name)
 
     def rows(self, asked: Relation) -> list[dict[str, object]]:
-        needed = sources(asked)
+        needed, steps = self._needed(asked)
         for made in views():
             if made.full_name in needed - self.made:
                 self.session.execute(f"CREATE OR REPLACE VIEW {made.full_name} AS {made.sql}")
                 self.made.add(made.full_name)
+        for step in steps:
+            self.session.execute(f"CREATE OR REPLACE VIEW night.{step.name} AS {step.sql}")
         found = self.session.execute(asked.sql)
         columns = [column[0] for column in found.description]
         return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+
+    def _needed(self, asked: Relation) -> tuple[frozenset[str], list[Relation]]:
+        """All that a relation reads, and the steps of a night before it that no case gives, in order."""
+        needed, steps = sources(asked), []
+        for name in (*reversed(ENDING_STEPS), *reversed(FINDING_STEPS)):
+            full_name = f"night.{name}"
+            if full_name in needed - self.shapes.keys() and name != asked.name:
+                steps.insert(0, relation("staging", name))
+                needed |= sources(steps[0])
+        return needed, steps
 
     def views(self) -> None:
         self.session.execute(f"CREATE OR REPLACE VIEW mart.offer_history AS {relation('mart', 'offer_history').sql}")

@@ -1,0 +1,133 @@
+-- One row per open flag about a disparity that tonight's findings do not confirm, but that was not put right either.
+-- is_by_rates: Only rates have moved, so it does not end even if prices meet at tonight's rates.
+-- A converted disparity would begin again once rates are back, and be a new case. It ends when prices have moved
+-- towards each other by more than rates did, or meet at all rates of eight days.
+WITH apart_still AS (
+    -- Two prices in one currency that are still apart: with fewer markets on sale, it may be unknown which deviates,
+    -- but nothing was put right. The finding ends if tonight the other one of the two is found to deviate.
+    SELECT of_flag.flag_id
+    FROM night.disparity_unconfirmed AS of_flag
+    ANTI JOIN (
+        SELECT
+            finding.flag_id,
+            finding.rule,
+            unnest(finding.evidence) AS item
+        FROM night.finding AS finding
+    ) AS another
+        ON
+            another.rule = 'market_disparity'
+            AND another.item.source = of_flag.source -- noqa: RF01
+            AND another.item.property_id = of_flag.property_id -- noqa: RF01
+            AND another.item.offer_key = CASE -- noqa: RF01
+                WHEN of_flag.flag_market = of_flag.reference_market THEN of_flag.reference_offer_key
+                ELSE of_flag.offer_key
+            END
+    WHERE
+        of_flag.currency_basis = 'same'
+        AND NOT of_flag.is_met
+        AND of_flag.side_found = 1
+    GROUP BY of_flag.flag_id
+),
+
+-- Converted pairs of a flag, with the price of its market for one of the other's: tonight, and when last flagged. A
+-- market that was compared with another one in its currency is still that much from it; then the reference market's
+-- price must be the same, because what it was is not known.
+then_and_now AS (
+    SELECT
+        of_flag.*,
+        of_flag.flag_market = of_flag.reference_market AS is_of_reference,
+        CASE
+            WHEN of_flag.fx IS NULL THEN of_flag.total::DOUBLE / compared.total::DOUBLE
+            WHEN is_of_reference THEN of_flag.reference_total::DOUBLE / of_flag.total::DOUBLE -- noqa: RF02
+            ELSE of_flag.total::DOUBLE / of_flag.reference_total::DOUBLE
+        END AS ratio,
+        (1 + of_flag.size_pct / 100) * coalesce(of_flag.fx.rate::DOUBLE, 1) AS ratio_before,
+        1 + (analysis.disparity_pct + analysis.tolerance_pct) / 100 AS moved_by,
+        1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100 AS allowed
+    FROM night.disparity_unconfirmed AS of_flag
+    CROSS JOIN night.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN state.offer_open AS compared
+        ON
+            compared.source = of_flag.compared.source -- noqa: RF01
+            AND compared.property_id = of_flag.compared.property_id -- noqa: RF01
+            AND compared.offer_key = of_flag.compared.offer_key -- noqa: RF01
+            AND compared.seen_sweep_id = sweep.sweep_id
+    LEFT JOIN state.offer_open AS reference
+        ON
+            reference.source = of_flag.source
+            AND reference.property_id = of_flag.property_id
+            AND reference.offer_key = of_flag.reference_offer_key
+    WHERE
+        of_flag.currency_basis = 'reference_rate'
+        AND CASE
+            WHEN of_flag.fx IS NULL
+                THEN of_flag.flag_market = of_flag.market AND reference.valid_from <= of_flag.last_flagged_at
+            WHEN is_of_reference -- noqa: RF02
+                THEN of_flag.fx.from_currency = of_flag.currency AND of_flag.fx.to_currency = of_flag.reference_currency
+            ELSE
+                of_flag.flag_market = of_flag.market
+                AND of_flag.fx.from_currency = of_flag.reference_currency
+                AND of_flag.fx.to_currency = of_flag.currency
+        END
+),
+
+held AS (
+    SELECT pair.flag_id
+    FROM then_and_now AS pair
+    CROSS JOIN night.sweep AS sweep
+    INNER JOIN mart.cross_rate AS now
+        ON
+            now.sweep_id = sweep.sweep_id
+            AND now.to_currency = CASE WHEN pair.is_of_reference THEN pair.reference_currency ELSE pair.currency END
+            AND now.from_currency = CASE WHEN pair.is_of_reference THEN pair.currency ELSE pair.reference_currency END
+    LEFT JOIN mart.cross_rate AS earlier
+        ON
+            earlier.sweep_id = pair.compared_sweep_id
+            AND earlier.to_currency = pair.fx.to_currency
+            AND earlier.from_currency = pair.fx.from_currency
+    GROUP BY pair.flag_id
+    HAVING
+        bool_and(
+            CASE
+                WHEN pair.fx IS NULL AND pair.size_pct > 0
+                    THEN
+                        pair.ratio > pair.moved_by
+                        AND pair.ratio * pair.moved_by >= pair.ratio_before
+                WHEN pair.fx IS NULL
+                    THEN
+                        pair.ratio * pair.moved_by < 1
+                        AND pair.ratio <= pair.ratio_before * pair.moved_by
+                WHEN pair.size_pct > 0
+                    THEN
+                        pair.ratio > now.lowest_rate * pair.allowed
+                        AND pair.ratio <= now.highest_month_rate * pair.allowed
+                        AND pair.ratio * pair.moved_by
+                        >= pair.ratio_before * least(coalesce(now.lowest_rate / earlier.highest_rate, 1), 1)
+                ELSE
+                    pair.ratio * pair.allowed < now.highest_rate
+                    AND pair.ratio * pair.allowed >= now.lowest_month_rate
+                    AND pair.ratio
+                    <= pair.ratio_before * pair.moved_by
+                    * greatest(coalesce(now.highest_rate / earlier.lowest_rate, 1), 1)
+            END
+        )
+)
+
+SELECT
+    each.flag_id,
+    bool_or(each.is_by_rates) AS is_by_rates
+FROM (
+    SELECT
+        held.flag_id,
+        TRUE AS is_by_rates
+    FROM held
+
+    UNION ALL
+
+    SELECT
+        apart_still.flag_id,
+        FALSE AS is_by_rates
+    FROM apart_still
+) AS each
+GROUP BY each.flag_id
