@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 _REASON_CHARACTERS = 300
 
-# What turns what rules found into findings, and findings into the flags that end: each is made before those that read it.
+# What turns what rules found into findings, and findings into the flags that end: each before those that read it.
 FINDING_STEPS = (
     "market_silent",
     "flag_corrected",
