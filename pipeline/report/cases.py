@@ -10,7 +10,7 @@ from pipeline.report.words import rule_said
 
 _SHOWN = 15
 # Sentences of a finding about two prices that may be wrong about which of them deviates.
-_IN_DOUBT = "No third price|do not agree with each other|Only these two were answered"
+_IN_DOUBT = "No third price|do not agree with each other|Only these two were answered|deviates is unknown"
 _STATUSES = ("new", "open", "acknowledged", "muted")
 
 

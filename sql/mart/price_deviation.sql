@@ -8,6 +8,7 @@
 -- alike_markets: Markets in the same currency that all deviate; empty: they do not.
 -- is_of_two: Whether only two markets were answered in the currency, so that its rate decides which one deviates.
 -- is_in_disagreement: Whether the other markets do not agree with each other.
+-- is_unconfirmed: Whether others were compared, too, and none agrees with the compared_with market.
 -- split_markets: Markets on the side of this price, if it is unknown which side deviates.
 -- standing_markets: Markets on the other side, if it is unknown which side deviates.
 -- evidence: Observations behind the deviation, with their role; `compared`: in its currency; `witness`: another market.
@@ -65,8 +66,8 @@ lent AS (
     GROUP BY borrowing.source, borrowing.property_id, borrowing.reference_offer_key
 ),
 
--- Of markets in one currency whose prices are converted, the middle one; of two, the closer to the reference.
-middle AS (
+-- Of markets in one currency whose prices are converted, the middle one; of two, the one that rates explain better.
+central AS (
     SELECT
         placed.source,
         placed.property_id,
@@ -79,6 +80,8 @@ middle AS (
                 'gap': placed.gap,
                 'is_apart': placed.is_apart,
                 'is_beyond': placed.is_apart AND placed.is_beyond,
+                -- No rate explains it if markets in other currencies meet the reference market at tonight's rates.
+                'is_off': placed.is_apart AND (placed.is_beyond OR placed.is_reference_met),
                 'observation': mart.observation(
                     'compared',
                     placed.source,
@@ -89,7 +92,13 @@ middle AS (
                     placed.seen_offer_no
                 )
             },
-            (abs(2 * placed.place - placed.places - 1), abs(placed.gap), placed.market)
+            (
+                abs(2 * placed.place - placed.places - 1),
+                placed.is_beyond,
+                abs(placed.unexplained_pct),
+                abs(placed.gap),
+                placed.market
+            )
         ) AS offer,
         min(sign(placed.gap)) = max(sign(placed.gap)) AND bool_and(placed.is_apart AND placed.is_beyond)
             AS are_all_beyond,
@@ -99,36 +108,80 @@ middle AS (
         SELECT
             pair.*,
             row_number() OVER (in_currency ORDER BY pair.gap, pair.market) AS place,
-            count(*) OVER in_currency AS places
+            count(*) OVER in_currency AS places,
+            count(*) FILTER (WHERE pair.is_standing) OVER of_offer
+            > count(*) FILTER (WHERE pair.is_standing) OVER in_currency AS is_reference_met
         FROM pair
         WHERE pair.currency_basis = 'reference_rate'
         WINDOW
+            of_offer AS (PARTITION BY pair.source, pair.property_id, pair.reference_offer_key),
             in_currency AS (PARTITION BY pair.source, pair.property_id, pair.reference_offer_key, pair.currency)
     ) AS placed
     GROUP BY placed.source, placed.property_id, placed.reference_offer_key, placed.currency
     HAVING count(DISTINCT placed.market) > 1
 ),
 
--- What each is compared with: the middle one of its currency; else the reference market, at the reference rate.
+-- Where the reference market deviates: of the markets in its currency that show it, the one closest to their level.
+agreed AS (
+    SELECT
+        stood.source,
+        stood.property_id,
+        stood.reference_offer_key,
+        arg_min(
+            {
+                'market': stood.market,
+                'total': stood.total,
+                'gap': stood.gap,
+                'is_apart': FALSE,
+                'is_beyond': FALSE,
+                'is_off': FALSE,
+                'observation': mart.observation(
+                    'compared',
+                    stood.source,
+                    stood.property_id,
+                    stood.offer_key,
+                    stood.seen_sweep_id,
+                    stood.seen_search_id,
+                    stood.seen_offer_no
+                )
+            },
+            (stood.from_level, stood.market)
+        ) AS offer
+    FROM stood
+    WHERE
+        stood.is_reference_apart
+        AND stood.is_of_most
+        AND stood.currency_basis = 'same'
+    GROUP BY stood.source, stood.property_id, stood.reference_offer_key
+),
+
+-- What each is compared with: the middle one of its currency, or of those that agree; else the reference market, at the
+-- reference rate.
 measured AS (
     SELECT
         stood.*,
-        middle.offer AS middle,
-        middle.offer IS NOT NULL AND NOT middle.offer.is_beyond AS is_beside,
-        coalesce(is_beside AND middle.is_of_two, FALSE) AS is_of_two, -- noqa: RF02
-        100 * (stood.total - middle.offer.total)::DOUBLE / middle.offer.total::DOUBLE AS from_middle_pct,
+        coalesce(central.offer, agreed.offer) AS middle,
+        middle IS NOT NULL AND NOT middle['is_beyond'] AS is_beside, -- noqa: RF02
+        coalesce(is_beside AND central.is_of_two, FALSE) AS is_of_two, -- noqa: RF02
+        100 * (stood.total - middle['total'])::DOUBLE / middle['total']::DOUBLE AS from_middle_pct, -- noqa: RF02
         -- A rate concerns all markets in its currency: where one of them meets the reference market, the rate is right.
-        CASE WHEN middle.are_all_beyond THEN middle.markets ELSE [] END AS alike_markets
+        CASE WHEN central.are_all_beyond THEN central.markets ELSE [] END AS alike_markets
     FROM stood
-    LEFT JOIN middle
+    LEFT JOIN central
         ON
-            middle.source = stood.source
-            AND middle.property_id = stood.property_id
-            AND middle.reference_offer_key = stood.reference_offer_key
-            AND middle.currency = stood.currency
+            central.source = stood.source
+            AND central.property_id = stood.property_id
+            AND central.reference_offer_key = stood.reference_offer_key
+            AND central.currency = stood.currency
             AND stood.currency_basis = 'reference_rate'
-            -- A market that deviates in the other direction is not a valid reference.
-            AND NOT (middle.offer.is_apart AND sign(middle.offer.gap) <> sign(stood.gap))
+            -- A market that deviates in the other direction, and not by a rate, is not a valid reference.
+            AND NOT (central.offer.is_off AND sign(central.offer.gap) <> sign(stood.gap))
+    LEFT JOIN agreed
+        ON
+            agreed.source = stood.source
+            AND agreed.property_id = stood.property_id
+            AND agreed.reference_offer_key = stood.reference_offer_key
+            AND stood.currency_basis = 'same'
     WHERE NOT (stood.is_reference_apart AND stood.is_of_most)
 ),
 
@@ -171,9 +224,10 @@ sides AS (
         FROM measured
         INNER JOIN pair
             ON
-                pair.source = measured.source
+                (pair.source = measured.source OR measured.is_shown_by_other)
                 AND pair.property_id = measured.property_id
                 AND pair.reference_offer_key = measured.reference_offer_key
+                AND pair.reference_sweep_id = measured.reference_sweep_id
         WHERE
             NOT measured.is_beside
             AND (measured.currency_basis = 'reference_rate' OR measured.are_halves)
@@ -191,7 +245,8 @@ sides AS (
         AND (bool_or(side.currency_basis = 'same') OR any_value(side.are_halves))
 ),
 
--- Whether a rate or prices deviate, all markets together say: those in its currency, and those that outvote them.
+-- Whether a rate or prices deviate, all markets together say: those in its currency, and those that outvote them. So do
+-- they where none agrees with the reference market.
 together AS (
     SELECT
         measured.source,
@@ -226,7 +281,11 @@ together AS (
             AND sides.property_id = measured.property_id
             AND sides.offer_key = measured.offer_key
     WHERE
-        (measured.middle IS NOT NULL OR sides.offer_key IS NOT NULL)
+        (
+            measured.middle IS NOT NULL
+            OR sides.offer_key IS NOT NULL
+            OR (measured.is_reference_alone AND pair.market <> measured.market)
+        )
         AND NOT measured.is_beside
     GROUP BY measured.source, measured.property_id, measured.offer_key
 ),
@@ -318,6 +377,10 @@ SELECT -- noqa: AM07
     measured.alike_markets,
     measured.is_of_two,
     FALSE AS is_in_disagreement,
+    measured.is_reference_alone
+    AND NOT measured.is_beside
+    AND NOT measured.is_shown_by_other
+    AND together.observations IS NOT NULL AS is_unconfirmed,
     coalesce(sides.alike, []) AS split_markets,
     coalesce(sides.standing, []) AS standing_markets,
     measured.losing_snapshots,
@@ -376,7 +439,7 @@ WHERE
             THEN
                 measured.middle.market <> measured.market
                 AND abs(measured.from_middle_pct) > measured.alike_pct
-        ELSE measured.middle IS NULL OR measured.is_beyond
+        ELSE measured.currency_basis = 'same' OR measured.is_beyond
     END
 
 UNION ALL BY NAME
@@ -423,7 +486,9 @@ FROM (
         any_value(stood.markets_apart) AS markets_apart,
         [] AS alike_markets,
         FALSE AS is_of_two,
-        any_value(stood.markets_compared) > 1 AND any_value(stood.markets_agreed) < 2 AS is_in_disagreement,
+        any_value(stood.markets_compared) > 1
+        AND 2 * any_value(stood.markets_agreed) <= any_value(stood.markets_compared) AS is_in_disagreement,
+        FALSE AS is_unconfirmed,
         coalesce(any_value(defended.against), []) AS split_markets,
         coalesce(any_value(defended.standing), []) AS standing_markets,
         arg_min(

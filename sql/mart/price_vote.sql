@@ -3,10 +3,11 @@
 -- markets_agreed: Number of markets that deviate in the same direction and agree with each other.
 -- markets_apart: Number of compared markets that deviate in the direction of this one, or are at their level.
 -- witness_key: Offer key in another market that agrees with the reference market; NULL: there is none.
+-- is_reference_alone: Whether no market agrees with the reference market, in its currency or another.
 -- leaning_witnesses: Observations of markets that are only at the level of those that deviate.
 -- alike_witnesses: Observations of converted prices at the level of those that deviate.
 -- is_outvoted: Whether the markets of the same source outvote the reference market.
--- is_shown_by_other: Whether the prices of the other source decide which one deviates.
+-- is_shown_by_other: Whether the prices of the other source decide which one deviates, or that it is unknown.
 -- is_reference_apart: Whether the reference market is the one that deviates.
 -- is_of_most: Whether the market is on the side of more than half of those compared.
 -- are_halves: Whether markets that agree with each other oppose as many that agree with the reference market.
@@ -76,7 +77,10 @@ outvoted AS (
             voted.markets_compared = 1
             AND greatest(voted.markets_dearer, voted.markets_cheaper) = 1
             AND voted.markets_alike > voted.markets_standing
-        ) AS is_outvoted
+        ) AS is_outvoted,
+        voted.markets_agreed >= 2
+        AND 2 * voted.markets_agreed > voted.markets_compared
+        AND NOT is_outvoted AS are_halves -- noqa: RF02
     FROM voted
 ),
 
@@ -142,17 +146,25 @@ vouched AS (
 
 stand AS (
     SELECT
-        own.*,
+        own.* EXCLUDE (are_halves),
         vouched.source IS NOT NULL AS is_vouched,
+        coalesce(
+            vouched.source IS NULL
+            AND other.markets_compared > own.markets_compared
+            AND 100 * abs(other.reference_total::DOUBLE / own.reference_total::DOUBLE - 1) <= own.alike_pct
+            AND NOT (other.is_outvoted AND other.side <> own.side),
+            FALSE
+        ) AS is_decided_by_other,
         CASE
             WHEN is_vouched THEN vouched.markets_beside > vouched.reference_beside -- noqa: RF02
-            WHEN
-                other.markets_compared > own.markets_compared
-                AND 100 * abs(other.reference_total::DOUBLE / own.reference_total::DOUBLE - 1) <= own.alike_pct
-                AND NOT (other.is_outvoted AND other.side <> own.side)
-                THEN other.is_outvoted
+            WHEN is_decided_by_other THEN other.is_outvoted -- noqa: RF02
             ELSE own.is_outvoted
-        END AS is_reference_apart
+        END AS is_reference_apart,
+        CASE
+            WHEN is_vouched THEN FALSE -- noqa: RF02
+            WHEN is_decided_by_other THEN other.are_halves -- noqa: RF02
+            ELSE own.are_halves
+        END AS are_halves
     FROM outvoted AS own
     LEFT JOIN outvoted AS other
         ON
@@ -220,16 +232,16 @@ SELECT
     stand.markets_agreed,
     CASE WHEN pair.gap > 0 THEN stand.markets_dearer ELSE stand.markets_cheaper END AS markets_apart,
     stand.witness_key,
+    stand.witness_key IS NULL AND stand.markets_standing = 0 AS is_reference_alone,
     stand.leaning_witnesses,
     stand.alike_witnesses,
     stand.is_outvoted,
-    stand.is_vouched OR stand.is_reference_apart <> stand.is_outvoted AS is_shown_by_other,
+    stand.is_vouched
+    OR stand.is_reference_apart <> stand.is_outvoted
+    OR (stand.is_decided_by_other AND stand.are_halves) AS is_shown_by_other,
     stand.is_reference_apart,
     2 * markets_apart > stand.markets_compared AS is_of_most, -- noqa: RF02
-    stand.markets_agreed >= 2
-    AND 2 * stand.markets_agreed > stand.markets_compared
-    AND NOT stand.is_outvoted
-    AND NOT is_shown_by_other AS are_halves, -- noqa: RF02
+    stand.are_halves,
     awaiting.offer_key IS NOT NULL AS is_awaiting
 FROM pair
 INNER JOIN stand

@@ -17,7 +17,7 @@
 -- severity: `low`, `medium` or `high`, by unexplained_pct.
 SELECT
     'market_disparity' AS rule,
-    19 AS rule_version,
+    20 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
@@ -90,6 +90,12 @@ SELECT
                     )
             WHEN found.is_in_disagreement
                 THEN ' The other markets do not agree with each other: one of them may deviate instead.'
+            WHEN found.is_unconfirmed AND len(found.split_markets) = 0
+                THEN
+                    format(
+                        ' No other market agrees with {}: which of them deviates is unknown.',
+                        found.compared_with
+                    )
             WHEN len(found.evidence) = 2 AND found.currency_basis = 'same'
                 THEN format(' No third price in {} shows which of the two deviates.', found.currency)
             WHEN len(found.evidence) = 2 THEN ' No third price shows which of the two deviates.'

@@ -61,9 +61,12 @@ def disparities(parity: list[Row], cells: list[Row], reference_market: str, rate
     for of_offer in votes.values():
         for vote in of_offer:
             others = [other for other in of_offer if other is not vote]
-            is_reference_apart, shown_by = _with_other(vote, others[0], rates) if others else (vote.is_outvoted, [])
+            is_reference_apart, are_halves, other = vote.is_outvoted, vote.are_halves, None
+            if others:
+                is_reference_apart, are_halves, other = _with_other(vote, others[0], rates)
             cells_of_stay = of_stay[key_of(vote.pairs[0], _STAY)]
-            found += _judged(vote, cells_of_stay, reference_market, rates, is_reference_apart, shown_by)
+            judged = (is_reference_apart, are_halves, other)
+            found += _judged(vote, cells_of_stay, reference_market, rates, *judged)
     return found
 
 
@@ -83,20 +86,24 @@ class _Vote:
     is_outvoted: bool
     agreed: int
 
+    @property
+    def are_halves(self) -> bool:
+        return self.agreed >= 2 and 2 * self.agreed > self.compared and not self.is_outvoted
 
-def _with_other(vote: _Vote, other: _Vote, rates: Rates) -> tuple[bool, list[Row]]:
-    """Return whether the reference market deviates if the other source is heard, and its pairs if they decide."""
-    is_apart = vote.is_outvoted
+
+def _with_other(vote: _Vote, other: _Vote, rates: Rates) -> tuple[bool, bool, _Vote | None]:
+    """Return whether the reference market deviates if the other source is heard, or that is open, and who says so."""
     said = _of_two(vote, other, rates)
     if said is not None:
-        is_apart = said
-    elif (
+        return said, False, other
+    if (
         other.compared > vote.compared
         and _is_near(other.pairs[0]["reference_total"], vote.pairs[0]["reference_total"])
         and not (other.is_outvoted and other.side != vote.side)
     ):
-        is_apart = other.is_outvoted
-    return is_apart, _best(other.pairs) if said is not None or is_apart is not vote.is_outvoted else []
+        decides = other.are_halves or other.is_outvoted is not vote.is_outvoted
+        return other.is_outvoted, other.are_halves, other if decides else None
+    return vote.is_outvoted, vote.are_halves, None
 
 
 def _of_two(vote: _Vote, other: _Vote, rates: Rates) -> bool | None:
@@ -197,10 +204,12 @@ def _judged(
     reference_market: str,
     rates: Rates,
     is_reference_apart: bool,
-    shown_by: list[Row],
+    are_halves: bool,
+    other: _Vote | None,
 ) -> list[Row]:
-    """Return the findings; `shown_by`: pairs of the other source that say which market's price it is."""
+    """Return the findings; `other`: the other source, if it says which market's price it is, or that this is open."""
     pairs, best = vote.pairs, _best(vote.pairs)
+    shown_by = _best(other.pairs) if other else []
     apart = [row for row in pairs if _is_apart(row, pairs, rates)]
     if not apart:
         return []
@@ -211,22 +220,25 @@ def _judged(
     sides = {True: _markets(leaning, _is_dearer), False: _markets(leaning, lambda row: not _is_dearer(row))}
     if compared == 1 and len(best_apart) == len(best):
         apart = [row for row in apart if not _may_belong_to_another(row, cells, reference_market)]
-    blamed: list[Row] = []
+
+    def is_to_blame(row: Row) -> bool:
+        return is_reference_apart and 2 * len(sides[_is_dearer(row)]) > compared
+
+    blamed = [row for row in apart if is_to_blame(row) and row in best]
+    middle = _least_apart(blamed, best_apart) if blamed else None
     found: list[Row] = []
     for row in apart:
         alike = len(sides[_is_dearer(row)])
-        if is_reference_apart and 2 * alike > compared:
-            if row in best:
-                blamed.append(row)
-        else:
-            peer = _in_the_middle(row, pairs)
-            if peer is not None and peer in all_apart and _is_dearer(peer) is not _is_dearer(row):
-                peer = None
-            if peer is None or (peer in all_apart and _is_beyond(peer, 31, rates)):
-                if peer is None or _is_beyond(row, 31, rates):
+        if not is_to_blame(row):
+            peer = _peer(row, pairs, all_apart, middle, rates)
+            if peer is None or (peer is not middle and peer in all_apart and _is_beyond(peer, 31, rates)):
+                if _is_beyond(row, 31, rates):
                     least = _least_unexplained(row, peer, pairs, all_apart, rates)
-                    is_split = _is_split(row, vote, all_apart, rates, bool(shown_by))
+                    heard = [*pairs, *(other.pairs if other else [])]
+                    is_split = _is_split(row, heard, rates, are_halves)
                     others = [_witness(best, apart_of_best)] if peer is None and not is_split else pairs
+                    if peer is None and not is_split and _is_alone(pairs, best, apart_of_best, rates):
+                        others = [each for each in pairs if each["market"] != row["market"]]
                     shown = _shown_by(row, others)
                     is_of_both = row["currency_basis"] == "same" and not is_reference_apart
                     shown["evidence"] |= _both(shown_by if is_of_both else [])
@@ -238,10 +250,8 @@ def _judged(
                 witness = _witness(best, apart_of_best)
                 others = [peer, None if witness and witness["market"] == peer["market"] else witness]
                 found.append(_finding_beside(row, peer, compared, alike) | _shown_by(row, others))
-    if any(_is_beyond(row, 31, rates) for row in blamed):
-        levels = sorted(100 + row["gap_pct"] for row in best_apart if _is_dearer(row) is _is_dearer(blamed[0]))
-        level = levels[(len(levels) - 1) // 2]
-        middle = min(blamed, key=lambda row: (abs(100 + row["gap_pct"] - level), row["market"], row["currency"]))
+    if middle is not None and any(_is_beyond(row, 31, rates) for row in blamed):
+        level = _level([row for row in best_apart if _is_dearer(row) is _is_dearer(middle)])
         finding = _finding_of_reference(middle, reference_market, compared, len(sides[_is_dearer(middle)]), rates)
         others = [*blamed, *(row for row in leaning if row not in best_apart)]
         others += _alike(blamed[0], pairs, best, rates) if compared == 1 else []
@@ -254,6 +264,47 @@ def _judged(
         shown["evidence"] |= _both(shown_by)
         found.append(finding | shown | of_reference)
     return found
+
+
+def _peer(row: Row, pairs: list[Row], apart: list[Row], middle: Row | None, rates: Rates) -> Row | None:
+    """Return what a price is compared with in its own currency, if not with the reference market's.
+
+    `middle`: where the reference market deviates, the price that is closest to the level of those that show it.
+    """
+    if row["currency_basis"] == "same":
+        return middle if middle is not None and middle["currency_basis"] == "same" else None
+    peer = _in_the_middle(row, pairs, rates)
+    if peer is not None and _is_off(peer, pairs, apart, rates) and _is_dearer(peer) is not _is_dearer(row):
+        return None
+    return peer
+
+
+def _least_apart(blamed: list[Row], apart: list[Row]) -> Row:
+    """Return the price that is closest to the level of those that show the reference market to deviate."""
+    level = _level([row for row in apart if _is_dearer(row) is _is_dearer(blamed[0])])
+    return min(blamed, key=lambda row: (abs(100 + row["gap_pct"] - level), row["market"], row["currency"]))
+
+
+def _is_off(peer: Row, pairs: list[Row], apart: list[Row], rates: Rates) -> bool:
+    """Whether a converted price deviates and no rate that is late explains it: others meet at tonight's rates."""
+    if peer not in apart:
+        return False
+    elsewhere = [row for row in pairs if row["currency"] != peer["currency"] and row["currency_basis"] != "same"]
+    return _is_beyond(peer, 31, rates) or any(_is_standing(row, pairs, rates) for row in elsewhere)
+
+
+def _is_alone(pairs: list[Row], best: list[Row], apart: list[Row], rates: Rates) -> bool:
+    """Whether no price agrees with the reference market's."""
+    others = [row for row in pairs if row not in best and _is_standing(row, pairs, rates)]
+    return _witness(best, apart) is None and not [row for row in others if _is_clear(row, best, apart)]
+
+
+def _is_clear(row: Row, best: list[Row], apart: list[Row]) -> bool:
+    """Whether a converted price is not closer to the level of those that deviate."""
+    alike = [each for each in apart if each in best and _is_dearer(each) is _is_dearer(row)]
+    if row["gap"] == 0 or not alike:
+        return True
+    return bool(100 * abs((100 + row["gap_pct"]) / _level(alike) - 1) > abs(row["gap_pct"]))
 
 
 def _shown_by(row: Row, others: list[Row | None]) -> Row:
@@ -299,24 +350,30 @@ def _defending(row: Row, leaning: list[Row], vote: _Vote, level: float, rates: R
     return [*standing, *alike] if 1 + len(_markets(clear, bool) - against) >= len(against) else []
 
 
-def _is_split(row: Row, vote: _Vote, apart: list[Row], rates: Rates, is_shown_by_other: bool) -> bool:
+def _is_split(row: Row, heard: list[Row], rates: Rates, are_halves: bool) -> bool:
     """Whether as many markets deviate alike as stand by the reference market.
 
     Of a converted price, in several currencies; of another, where those in the reference market's are split in halves.
     """
-    is_same, pairs = row["currency_basis"] == "same", vote.pairs
-    are_halves = vote.agreed >= 2 and 2 * vote.agreed > vote.compared and not (vote.is_outvoted or is_shown_by_other)
+    is_same = row["currency_basis"] == "same"
+
+    def of_source(each: Row) -> list[Row]:
+        return [other for other in heard if other["source"] == each["source"]]
+
     alike = [
         each
-        for each in apart
-        if (are_halves or not is_same) and _is_beyond(each, 31, rates) and _is_alike_in_basis(each, row)
+        for each in heard
+        if (are_halves or not is_same)
+        and _is_apart(each, of_source(each), rates)
+        and _is_beyond(each, 31, rates)
+        and _is_alike_in_basis(each, row)
     ]
-    standing = {each["market"] for each in pairs if _is_standing(each, pairs, rates)}
+    standing = {each["market"] for each in heard if _is_standing(each, of_source(each), rates)}
     standing -= {each["market"] for each in alike}
     return (
         len({each["market"] for each in alike}) > len(standing)
         and (len({each["currency"] for each in alike}) > 1 or (is_same and len({each["market"] for each in alike}) > 1))
-        and (are_halves or any(each["currency_basis"] == "same" for each in pairs))
+        and (are_halves or any(each["currency_basis"] == "same" for each in heard))
     )
 
 
@@ -441,14 +498,21 @@ def _finding(row: Row, reference_market: str, compared: int, alike: int) -> Row:
     )
 
 
-def _in_the_middle(row: Row, pairs: list[Row]) -> Row | None:
-    """Return the one in the middle of those in the currency of a converted price, if there are several markets."""
+def _in_the_middle(row: Row, pairs: list[Row], rates: Rates) -> Row | None:
+    """Return the one in the middle of those in the currency of a converted price, if there are several markets.
+
+    Of two, it is the one that rates explain better.
+    """
     alike = [each for each in pairs if each["currency"] == row["currency"]]
     if row["currency_basis"] != "reference_rate" or len({each["market"] for each in alike}) < 2:
         return None
     alike.sort(key=lambda each: (each["gap"], each["market"]))
     middle = alike[(len(alike) - 1) // 2 : len(alike) // 2 + 1]
-    return min(middle, key=lambda each: (abs(each["gap"]), each["market"]))
+
+    def away(each: Row) -> tuple[bool, float, int, str]:
+        return _is_beyond(each, 31, rates), abs(_unexplained(each, 8, rates)), abs(each["gap"]), each["market"]
+
+    return min(middle, key=away)
 
 
 def _finding_beside(row: Row, peer: Row, compared: int, alike: int) -> Row:
