@@ -26,9 +26,9 @@ from pipeline.domain.servers import place_of_store
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
 from pipeline.lake.database import has_moved
-from pipeline.night.ask_block import store_of_workers
 from pipeline.night.latest import refuse_earlier
 from pipeline.night.read_spec import demo_spec, read_spec_of
+from pipeline.night.senders import SenderProbe, store_of_workers, why_alone
 from pipeline.night.supplier import open_client
 from pipeline.night.verify import verify
 from pipeline.process.cluster_pool import open_pool, size_of
@@ -142,17 +142,19 @@ def _limits(settings: Settings) -> str:
 
 
 def _cluster(settings: Settings) -> str:
-    """Return how many tasks the workers run at once; opening the pool checks their code and view of the lake."""
+    """Return how many tasks the workers run at once, and who sends searches; opening the pool checks each worker."""
     lake = Lake(settings.lake)
     with ExitStack() as opened:
         store = store_of_workers(settings)
-        probe = opened.enter_context(marked(store)) if store is not None else None
+        probe = SenderProbe.of(settings, opened.enter_context(marked(store))) if store is not None else None
         pool = opened.enter_context(
             open_pool(settings.spread_over, lake.root, ThreadPoolExecutor, lake.carrier(lambda: ()), probe)
         )
         way = "encrypted" if (settings.cluster or "").startswith("tls") else "in clear text"
         get = "see this lake" if lake.copy is None else "fetch what they need from S3"
-        return f"{settings.cluster}, {way}: {size_of(pool, 0)} tasks at once, on workers that {get}"
+        alone = why_alone(settings)
+        senders = f"this machine sends all searches, as {alone}" if alone else "they send the searches, at one rate"
+        return f"{settings.cluster}, {way}: {size_of(pool, 0)} tasks at once, on workers that {get}; {senders}"
 
 
 def _lake(settings: Settings) -> str:

@@ -5,7 +5,6 @@ Each shard lands where every machine finds it: in the lake's shared folder or, o
 
 import asyncio
 import math
-import platform
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -18,8 +17,10 @@ from pipeline.lake.allowance import DailyCalls
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
 from pipeline.lake.s3.hand_over import HandOver
 from pipeline.night.search_body import body_of
+from pipeline.night.senders import cannot_send
 from pipeline.night.supplier import allowance_of, open_client
 from pipeline.plan import SweepPlan
+from pipeline.process.cluster_workers import this_worker
 from pipeline.settings import Settings, read_settings, utc_now
 from pipeline.supplier.auth import ClientCredentials
 from pipeline.supplier.pacer import Unlimited
@@ -35,16 +36,6 @@ _LOOK_SECONDS = 0.25
 # the day's calls: what a block leased and did not use is for the next one.
 _credentials: dict[str, ClientCredentials] = {}
 _allowances: dict[tuple[object, ...], SharedCalls | DailyCalls | Unlimited] = {}
-
-
-def store_of_workers(settings: Settings) -> str | None:
-    """Return the rate store through which workers of a cluster share the rate; None: only this machine sends.
-
-    The bundled sandbox answers the machine that started it, and live metrics count the requests of one process.
-    """
-    if settings.spread_over is None or settings.is_simulated or settings.metrics_port is not None:
-        return None
-    return settings.rate_store.get_secret_value() if settings.rate_store is not None else None
 
 
 def ask_block(
@@ -67,12 +58,11 @@ def ask_block(
     Raises InputError if this worker lacks the supplier's settings, and what `Collector.collect` raises.
     """
     settings = read_settings(requests_per_second=rate, daily_calls=daily_calls)
-    if settings.rate_store is None:
-        raise SettingsError("A worker has no NIGHTAUDIT_RATE_STORE, so it would send at a rate of its own.")
-    # All were asked when the night began; this one may have joined late.
-    if why := shares_rate.patiently():
-        raise SettingsError(f"The worker {platform.node()} {why.removesuffix('.')}.")
-    return asyncio.run(_sent(settings, lake, read_manifest(lake, sweep_id), shards, in_flight, unbranded, handed))
+    manifest = read_manifest(lake, sweep_id)
+    # All were asked when the night began, but may lack what sending needs; this one may also have joined late.
+    if why := cannot_send(settings, manifest.supplier) or shares_rate.patiently():
+        raise SettingsError(f"The worker {this_worker()} {why.removesuffix('.')}.")
+    return asyncio.run(_sent(settings, lake, manifest, shards, in_flight, unbranded, handed))
 
 
 async def _sent(

@@ -14,12 +14,13 @@ from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
 from pipeline.lake.delta import refuse_broken_logs
 from pipeline.lake.raw import Manifest, drop_sweep, has_answer, landed, read_ending
-from pipeline.night.ask_block import ask_block, store_of_workers
+from pipeline.night.ask_block import ask_block
 from pipeline.night.choose_detail import choose_detail
 from pipeline.night.latest import latest_first, latest_unpublished, leads_nowhere, refuse_earlier
 from pipeline.night.night import Night
 from pipeline.night.read_spec import read_spec_of, spec_folder
 from pipeline.night.search_body import body_of
+from pipeline.night.senders import store_of_workers
 from pipeline.night.supplier import allowance_of, another_supplier, open_client, supplier_name
 from pipeline.plan import SweepPlan
 from pipeline.process.limits import refuse_tight_limits

@@ -24,7 +24,7 @@ _CONNECT_SECONDS = 10.0
 _CONNECTED_AFTER_SECONDS = 4 * _CONNECT_SECONDS
 # A worker that is well looks in less than a second, even if it first reads our code.
 _ANSWER_SECONDS = 30.0
-_MOST_NAMED = 5
+MOST_NAMED = 5
 # While tasks run, the scheduler is asked for a sign of life this often, and given up after so long without one.
 _ASKED_EVERY_SECONDS = 15.0
 _SILENT_SECONDS = 180.0
@@ -146,8 +146,8 @@ def ask_each(
 
     answers = _asked(client, address, ask_all)
     if silent:
-        named = ", ".join(sorted(silent)[:_MOST_NAMED])
-        more = f" and {len(silent) - _MOST_NAMED} more" if len(silent) > _MOST_NAMED else ""
+        named = ", ".join(sorted(silent)[:MOST_NAMED])
+        more = f" and {len(silent) - MOST_NAMED} more" if len(silent) > MOST_NAMED else ""
         raise ClusterAway(
             f"{len(silent)} of {len(workers)} workers of NIGHTAUDIT_CLUSTER did not answer within {bound:.0f} seconds: "
             f"{named}{more}.",

@@ -14,35 +14,23 @@ import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any, ParamSpec, TypeVar
 
-from pipeline.domain.errors import ClusterAway, NightauditError, SettingsError
+from pipeline.domain.errors import ClusterAway, NightauditError
 from pipeline.domain.servers import Cluster
 from pipeline.process.carrier import Brought, Carrier, Parcel, Probe
-from pipeline.process.cluster_client import ask_each, connected, given_up_if_silent, leave, threads_of
-from pipeline.process.made_of import look, made_of
+from pipeline.process.cluster_client import connected, given_up_if_silent, leave, threads_of
+from pipeline.process.cluster_workers import KEPT, Wanted, differs, refuse_unfit, refused, this_worker
+from pipeline.process.made_of import made_of
 
-# A probe asks other servers, for whose silence it has bounds of its own (at most 30 seconds), and says which it is.
-_PROBE_SECONDS = 60.0
 # A task whose result is lost with its worker runs again, at most this many times.
 _MOST_LOSSES = 3
-_KEPT = "All raw answers that have landed are kept, and the published file is unchanged."
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What a worker must have: sight of a folder that this pool created in the lake, and these versions."""
-
-    folder: str
-    made_of: Mapping[str, str]
-    is_to_be_seen: bool = True
 
 
 def open_pool(
@@ -81,7 +69,7 @@ class ClusterPool(Executor):
         self._watch = ExitStack()
         self._client = connected(cluster)
         self._folder = lake_root / ".spill" / f"cluster-{secrets.token_hex(8)}"
-        self._wanted = _Wanted(str(self._folder), made_of(), is_to_be_seen=carrier is None)
+        self._wanted = Wanted(str(self._folder), made_of(), is_to_be_seen=carrier is None)
         try:
             self._folder.mkdir(parents=True)
             self.size = self._look_at_workers()
@@ -135,7 +123,7 @@ class ClusterPool(Executor):
             here.set_exception(
                 ClusterAway(
                     f"The cluster {self._address} was lost while it was working.",
-                    kept=_KEPT,
+                    kept=KEPT,
                     hint="Run the same command again once the scheduler is back, or without NIGHTAUDIT_CLUSTER on this "
                     "machine alone.",
                 )
@@ -150,7 +138,7 @@ class ClusterPool(Executor):
             return error
         return ClusterAway(
             f"A task killed one worker after another of {self._address}, perhaps because memory ran out.",
-            kept=_KEPT,
+            kept=KEPT,
             hint="Give each worker at least 2 GB and one thread: dask worker --nthreads 1 --memory-limit 2GB",
         )
 
@@ -163,20 +151,7 @@ class ClusterPool(Executor):
                 kept="Nothing was started.",
                 hint=f"Start one where the lake is mounted: dask worker {self._address} --nthreads 1",
             )
-        workers = sorted(threads)
-        for worker, seen in ask_each(self._client, self._address, workers, partial(look, self._folder)):
-            if isinstance(seen, BaseException):
-                raise _refused(worker, f"cannot run nightaudit: {type(seen).__name__}: {seen}")
-            if refusal := _differs(seen, self._wanted):
-                raise _refused(worker, refusal)
-            if seen["folder"] == self._wanted.folder and not (self._folder / seen["answer"]).exists():
-                raise _refused(worker, "sees a different lake from this machine")
-        for probe in self._probes:
-            for worker, why in ask_each(self._client, self._address, workers, probe, _PROBE_SECONDS):
-                if isinstance(why, BaseException):
-                    raise why
-                if why:
-                    raise _refused(worker, why.removesuffix("."))
+        refuse_unfit(self._client, self._address, sorted(threads), self._wanted, self._probes)
         return sum(threads.values())
 
 
@@ -189,12 +164,12 @@ def _is_lost_with_its_worker(error: BaseException | None) -> bool:
 
 
 def _task(
-    wanted: _Wanted, parcel: Parcel | None, work: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    wanted: Wanted, parcel: Parcel | None, work: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> T | Brought:
     """Do some work on a worker. A worker that joined late with other code, or lost sight of the lake, refuses."""
     folder = wanted.folder if Path(wanted.folder).is_dir() else ""
-    if refusal := _differs({**made_of(), "folder": folder}, wanted):
-        raise _refused(platform.node(), refusal)
+    if refusal := differs({**made_of(), "folder": folder}, wanted):
+        raise refused([(this_worker(), refusal)], 1)
     do = partial(_spilling_apart, wanted.folder, partial(work, *args, **kwargs))
     try:
         return do() if folder or parcel is None else parcel.do(do)
@@ -208,22 +183,3 @@ def _spilling_apart(folder: str, work: Callable[[], T]) -> T:
     # This machine spills to a folder of its own: see `lake.database`.
     Path(folder).with_name(platform.node()).mkdir(parents=True, exist_ok=True)
     return work()
-
-
-def _differs(seen: Mapping[str, str], wanted: _Wanted) -> str:
-    """Return how a worker differs from what is wanted; empty if it does not."""
-    other = [f"{name} {seen[name]} (here: {needed})" for name, needed in wanted.made_of.items() if seen[name] != needed]
-    if other:
-        return f"has {', '.join(other)}"
-    if wanted.is_to_be_seen and seen["folder"] != wanted.folder:
-        return seen["folder"] or f"does not see the lake's folder {Path(wanted.folder).parents[1]}"
-    return ""
-
-
-def _refused(worker: str, why: str) -> SettingsError:
-    return SettingsError(
-        f"A worker of NIGHTAUDIT_CLUSTER cannot be used: {worker} {why}.",
-        kept=_KEPT,
-        hint="Every worker needs the lake under the same path, the same installation and, to send searches, the same "
-        "NIGHTAUDIT_RATE_STORE; restart it after a change.",
-    )

@@ -72,17 +72,17 @@ class SpreadCollector:
         After a failure, blocks that workers have begun are finished. If a worker cannot send searches, because it lacks
         the supplier's settings, all that are left are sent from here.
         """
-        refused = await self._give_out(_blocks([shard for shard, _ in missing()], self._workers.size))
-        if refused is not None and not self._stopping:
-            logger.warning("Searches are sent from this machine alone: %s", refused.message)
+        refusals = await self._give_out(_blocks([shard for shard, _ in missing()], self._workers.size))
+        if refusals and not self._stopping:
+            logger.warning("Searches are sent from this machine alone: %s", " ".join(refusals))
             await self._own.collect(missing())
 
-    async def _give_out(self, blocks: Iterator[Sequence[Shard]]) -> InputError | None:
-        """Let workers send blocks, and return why one of them cannot; raises the first failure."""
-        refused: InputError | None = None
+    async def _give_out(self, blocks: Iterator[Sequence[Shard]]) -> list[str]:
+        """Let workers send blocks, and return why some of them cannot; raises the first failure."""
+        refusals: dict[str, None] = {}
         failure: NightauditError | None = None
         while True:
-            is_open = not self._stopping and refused is None and failure is None
+            is_open = not self._stopping and not refusals and failure is None
             # One more than there are workers, so that none waits for its next block.
             for block in islice(blocks, max(0, self._workers.size + 1 - len(self._running)) if is_open else 0):
                 if not self._lake_calls.covers(self._given_out + _searches(block)):
@@ -98,12 +98,12 @@ class SpreadCollector:
                 try:
                     await self._when_ended(block, each)
                 except InputError as error:
-                    refused = refused or error
+                    refusals[error.message] = None
                 except NightauditError as error:
                     failure = failure or error
         if failure is not None:
             raise failure
-        return refused
+        return list(refusals)
 
     async def _when_ended(self, block: Sequence[Shard], ended: asyncio.Future[Tally]) -> None:
         """Take in what a block has landed. Raises the failure of the block."""

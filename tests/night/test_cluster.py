@@ -23,7 +23,8 @@ from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.database import connect
 from pipeline.night.rebuild import rebuild
-from pipeline.process.cluster_pool import _task, _Wanted, open_pool
+from pipeline.process.cluster_pool import _task, open_pool
+from pipeline.process.cluster_workers import Wanted
 from pipeline.process.made_of import made_of
 from pipeline.publish import republish_all
 from pipeline.settings import Settings
@@ -141,21 +142,28 @@ def test_without_its_scheduler_a_publication_fails_and_the_next_one_makes_the_sa
 
 
 @pytest.mark.cluster
-def test_a_worker_of_another_version_is_refused_before_anything_is_begun(lake, machines, tmp_path):
+def test_workers_of_another_version_are_refused_by_name_before_anything_is_begun(lake, machines, tmp_path):
     given = Settings(lake=str(lake.root), cluster=machines.address, _env_file=None)
-    assert _cluster(given) == f"{machines.address}, in clear text: 3 tasks at once, on workers that see this lake"
+    found = f"{machines.address}, in clear text: 3 tasks at once, on workers that see this lake; "
+    assert (
+        _cluster(given) == found + "this machine sends all searches, as the bundled sandbox answers this machine alone"
+    )
     other = tmp_path / "other"
     shutil.copytree(ROOT / "pipeline", other / "pipeline")
     shutil.copytree(ROOT / "sql", other / "sql")
     with (other / "sql" / "mart" / "market_parity.sql").open("a") as file:
         file.write("-- another version\n")
-    machines.start_worker(PYTHONPATH=str(other))
+    for _ in range(2):
+        machines.start_worker(PYTHONPATH=str(other))
     with client_of(machines) as client:
-        client.wait_for_workers(4, timeout=120)
+        client.wait_for_workers(5, timeout=120)
+        by_name = {w["name"]: address for address, w in client.scheduler_info(n_workers=-1)["workers"].items()}
     with pytest.raises(SettingsError, match=r"has nightaudit .* \(here: "):
         republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
-    with pytest.raises(SettingsError, match="has nightaudit"):
+    with pytest.raises(SettingsError, match="2 of 5 workers of NIGHTAUDIT_CLUSTER cannot be used") as refused:
         _cluster(given)
+    named = {name for name, address in by_name.items() if f"{address} has nightaudit" in refused.value.message}
+    assert named == {"worker-3", "worker-4"}
 
 
 @pytest.mark.cluster
@@ -236,12 +244,12 @@ def test_an_error_of_a_task_is_not_taken_for_a_lost_result(tmp_path, machines):
 
 
 def test_a_worker_that_does_not_see_the_lake_does_no_task(tmp_path):
-    gone = _Wanted(str(tmp_path / "lake" / ".spill" / "cluster-1"), made_of())
+    gone = Wanted(str(tmp_path / "lake" / ".spill" / "cluster-1"), made_of())
     with pytest.raises(SettingsError, match=r"does not see the lake's folder .*lake"):
         _task(gone, None, sum, ([1, 2],), {})
     Path(gone.folder).mkdir(parents=True)
     assert _task(gone, None, sum, ([1, 2],), {}) == 3
-    other = _Wanted(gone.folder, {**made_of(), "duckdb": "1.0.0"})
+    other = Wanted(gone.folder, {**made_of(), "duckdb": "1.0.0"})
     with pytest.raises(SettingsError, match=r"has duckdb .* \(here: 1.0.0\)"):
         _task(other, None, sum, ([1, 2],), {})
 
@@ -257,4 +265,4 @@ def test_what_a_worker_spills_lies_in_a_folder_of_its_machine(tmp_path):
             return Path(session.execute("SELECT current_setting('temp_directory')").fetchall()[0][0])
 
     assert spills_to() == lake.root / ".spill"
-    assert _task(_Wanted(str(folder), made_of()), None, spills_to, (), {}) == lake.root / ".spill" / platform.node()
+    assert _task(Wanted(str(folder), made_of()), None, spills_to, (), {}) == lake.root / ".spill" / platform.node()

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from ceph_server import ceph_server
-from dask_machines import Machines, await_true, while_one_works, with_disk_of_its_own
+from dask_machines import Machines, await_true, client_of, while_one_works, with_disk_of_its_own
 from night_machine import ADDRESS, SPEC, Machine, assert_same, contents_but_when
 from redis import Redis
 from s3_server import s3_server
@@ -310,12 +310,29 @@ def test_an_error_of_a_worker_is_reported_like_one_of_this_machine(spread):
     assert "searches have landed and are kept" in said
 
 
-def test_without_the_suppliers_settings_at_the_workers_the_night_sends_from_its_own_machine(
+def test_workers_that_cannot_send_are_named_by_the_doctor_and_by_the_night_which_sends_from_its_own_machine(
     tmp_path, supplier, given, machines
 ):
+    """One has none of the settings, one names another supplier, and two could send."""
+    machines.start_worker(**given | {"NIGHTAUDIT_BASE_URL": "http://127.0.0.1:9"})
+    machines.start_worker(**given)
+    machines.wait_for_workers()
+    with client_of(machines) as client:
+        by_name = {w["name"]: address for address, w in client.scheduler_info(n_workers=-1)["workers"].items()}
+    without, other = by_name["worker-0"], by_name[f"worker-{len(machines.workers) - 2}"]
+    lacks = f"{without} has no NIGHTAUDIT_BASE_URL and no NIGHTAUDIT_RATE_STORE, so it cannot send searches"
+    differs = (
+        f"{other} names the supplier 127.0.0.1:9 in NIGHTAUDIT_BASE_URL (here: {host_and_port(supplier.base_url)})"
+    )
     one = machine(tmp_path / "one", supplier, NIGHTAUDIT_CLUSTER=machines.address, **given)
+    examined = one.run("doctor", code=1)
+    assert lacks in examined
+    assert differs in examined
+    assert by_name[f"worker-{len(machines.workers) - 1}"] not in examined
     said = one.run("nightly")
-    assert "Searches are sent from this machine alone: A worker has no NIGHTAUDIT_RATE_STORE" in said
+    assert "Searches are sent from this machine alone: The worker tcp://" in said
+    assert f"The worker {lacks}." in said
+    assert f"The worker {differs}." in said
     assert rows(one, UNFINISHED) == [(0,)]
 
 
