@@ -42,7 +42,7 @@ def _bar(console: Console) -> Iterator[Callable[[SweepProgress], None]]:
                 description=now.step,
                 completed=now.answered_searches,
                 total=now.planned_searches,
-                rest=_rest(now, rate.of(now.tally.requests)),
+                rest=_rest(now, rate.of(now)),
             )
 
         yield watch
@@ -58,7 +58,7 @@ class _Lines:
         self._last = ""
 
     def __call__(self, now: SweepProgress) -> None:
-        rest = _rest(now, self._rate.of(now.tally.requests))
+        rest = _rest(now, self._rate.of(now))
         line = f"{now.step}: {now.answered_searches:,} of {now.planned_searches:,} searches answered · {rest}"
         is_last = now.step == "loading"
         if (time.monotonic() >= self._next or is_last) and line != self._last:
@@ -68,21 +68,28 @@ class _Lines:
 
 
 class _Rate:
-    """Requests per second, over the last few seconds."""
+    """Requests per second, over the last few seconds.
+
+    Of a sweep that is counted in blocks, up to the last block that has landed: within a few seconds, several may land.
+    """
 
     def __init__(self) -> None:
         self._seen = [(time.monotonic(), 0)]
 
-    def of(self, requests: int) -> float:
-        now = time.monotonic()
-        self._seen = [(at, count) for at, count in self._seen if now - at < 5] or self._seen[-1:]
-        self._seen.append((now, requests))
+    def of(self, now: SweepProgress) -> float:
+        seen = (time.monotonic(), now.tally.requests)
+        if not now.counts_blocks:
+            self._seen = [(at, count) for at, count in self._seen if seen[0] - at < 5] or self._seen[-1:]
+            self._seen.append(seen)
+        elif seen[1] > self._seen[-1][1]:
+            self._seen = [self._seen[0], seen]
         (first_at, first), (last_at, last) = self._seen[0], self._seen[-1]
         return (last - first) / (last_at - first_at) if last_at > first_at else 0.0
 
 
 def _rest(now: SweepProgress, rate: float) -> str:
     cells = sum(now.normalised.values())
-    parts = [f"{rate:.0f} requests/s", f"{cells:,} of {now.planned_cells:,} cells done"]
+    parts = [f"{rate:.0f} requests/s{' on average' if now.counts_blocks else ''}"]
+    parts.append(f"{cells:,} of {now.planned_cells:,} cells done")
     parts += [f"{count:,} {status.replace('_', ' ')}" for status, count in sorted(now.normalised.items())]
     return " · ".join(parts)

@@ -30,6 +30,8 @@ class SweepProgress:
     offers: int = 0
     rejects: int = 0
     step: str = "collecting"
+    counts_blocks: bool = False
+    """Whether requests are counted as blocks of them land, because workers of a cluster send them."""
 
     @property
     def answered_searches(self) -> int:

@@ -103,7 +103,6 @@ async def run(
                         assert asking is not None  # noqa: S101 - an open sweep is asked
                         plan = plan_of(manifest)
                         has_left_workers = may_have_workers(lake, sweep_id)
-                        is_alone = asking.ask_block is None and not has_left_workers
                         if asking.ask_block is not None:
                             await asyncio.to_thread(note_workers, lake, sweep_id)
                         collector = Collector(
@@ -116,7 +115,9 @@ async def run(
                             tally=progress.tally,
                             covers=asking.covers,
                             samples=samples_of(plan),
-                            has_landed=None if is_alone else partial(has_landed, lake, sweep_id),
+                            has_landed=partial(has_landed, lake, sweep_id)
+                            if asking.ask_block or has_left_workers
+                            else None,
                         )
                         under_way.look_again = partial(
                             _look_again, lake, sweep_id, collector, plan, options.max_body_bytes
@@ -128,6 +129,7 @@ async def run(
                             stopping.tell(collector.stop)
                             await collector.collect(missing())
                         else:
+                            progress.counts_blocks = True
                             spread = SpreadCollector(
                                 lake,
                                 sweep_id,

@@ -1,0 +1,54 @@
+"""What the lines about a running sweep say about its pace."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from pipeline.cli import progress
+from pipeline.sweep import SweepProgress
+
+RATE = 20
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test sets."""
+    made = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: made.now))
+    return made
+
+
+def rates(clock, capsys, sweep: SweepProgress, requests_at, seconds: int) -> list[int]:
+    """The rates of the lines; `requests_at` returns how many requests were counted after a number of seconds."""
+    with progress.display(Console(width=200)) as watch:
+        for quarter in range(4 * seconds):
+            clock.now = quarter / 4
+            sweep.tally.requests = sweep.tally.searches = requests_at(clock.now)
+            watch(sweep)
+    return [int(rate) for rate in re.findall(r"(\d+) requests/s", capsys.readouterr().out)]
+
+
+def test_blocks_that_land_together_show_no_rate_above_the_one_they_were_sent_at(clock, capsys):
+    """Three workers share the rate. Each sends 256 searches at a time, and they land at about the same moment."""
+
+    def landed(seconds: float) -> int:
+        return 768 * int(seconds * RATE // 768)
+
+    sweep = SweepProgress("s", planned_cells=100, planned_searches=6000, counts_blocks=True)
+    shown = rates(clock, capsys, sweep, landed, 300)
+    assert shown == [0, *[RATE] * 7]
+    clock.now += 60
+    with progress.display(Console(width=200)) as watch:
+        watch(sweep)
+    assert "requests/s on average" in capsys.readouterr().out
+
+
+def test_a_sweep_that_counts_each_request_shows_the_rate_of_the_last_seconds(clock, capsys):
+    sweep = SweepProgress("s", planned_cells=100, planned_searches=6000)
+    shown = rates(clock, capsys, sweep, lambda at: int(RATE * min(at, 100)), 200)
+    assert set(shown[1:10]) == {RATE}
+    assert shown[-1] == 0
