@@ -2,21 +2,50 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pipeline.cli import views
 from pipeline.cli.given import settings_with
 from pipeline.cli.terminal import Terminal
+from pipeline.domain.errors import NightauditError
+from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
-from pipeline.night.outlook import as_record, look_ahead
+from pipeline.night.outlook import Outlook, as_record, look_ahead
+from pipeline.plan.estimate import Step
 
 
 def show_plan(spec_path: Path | None, limit: int | None, markets: Sequence[str] | None, form: str) -> None:
     """Print the estimate of a spec."""
     settings = settings_with(spec_path, limit, markets)
     outlook = look_ahead(settings, Lake(settings.lake))
+    cluster, said = settings.spread_over, ""
+    record = as_record(outlook)
+    if cluster is not None:
+        workers, refusal = _workers(cluster)
+        said = _cluster(outlook, workers, refusal)
+        record |= {"workers": len(workers), "tasks_at_once": sum(workers.values()), "cluster_refusal": refusal or None}
     if form == "json":
-        sys.stdout.write(json.dumps(as_record(outlook)) + "\n")
+        sys.stdout.write(json.dumps(record) + "\n")
     else:
-        Terminal().print(views.plan_view(settings, outlook))
+        Terminal().print(views.plan_view(settings, outlook, said))
+
+
+def _workers(cluster: Cluster) -> tuple[Mapping[str, int], str]:
+    """Return the threads of each worker of a cluster, or why it cannot be asked."""
+    # A slow import.
+    from pipeline.process.cluster_client import workers_of
+
+    try:
+        return workers_of(cluster), ""
+    except NightauditError as error:
+        return {}, error.message
+
+
+def _cluster(outlook: Outlook, workers: Mapping[str, int], refusal: str) -> str:
+    """Return how many workers there are, and whether the times of the steps that they share are theirs."""
+    found = refusal or f"workers: {len(workers)}, tasks at once: {sum(workers.values())}."
+    of_one = [f"{step}" for step in (Step.AUDIT, Step.PUBLISH) if not outlook.cost.steps[step].is_spread]
+    if not of_one:
+        return f"{found} Audit and publish will take what they took on a cluster before."
+    return f"{found} The time given for {' and '.join(of_one)} is that of one machine."

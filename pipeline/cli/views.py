@@ -27,8 +27,8 @@ from pipeline.settings import Settings
 _TO_COME = "The data will be simulated: the bundled sandbox answers, not a supplier."
 
 
-def plan_view(settings: Settings, outlook: Outlook) -> RenderableType:
-    """Return what a plan requests and costs."""
+def plan_view(settings: Settings, outlook: Outlook, cluster: str) -> RenderableType:
+    """Return what a plan requests and costs; `cluster` says who shares the work, if there is a cluster."""
     spec, counts, cost, chosen = outlook.spec, outlook.counts, outlook.cost, outlook.chosen
     table = _pairs()
     table.add_row("Properties", f"{outlook.properties:,}")
@@ -44,6 +44,8 @@ def plan_view(settings: Settings, outlook: Outlook) -> RenderableType:
     table.add_row("Duration", f"{_duration(cost.hours * 3600)} ({_BOUNDS[cost.bound]})")
     after = (f"{step} {_duration(took.seconds)}" for step, took in cost.steps.items() if step is not Step.SWEEP)
     table.add_row("Then", ", ".join(after))
+    if cluster:
+        table.add_row("Cluster", cluster)
     table.add_row("At most", f"{settings.rate:g} requests/s, {settings.in_flight} in flight")
     if cost.days is not None:
         days = _times(cost.days, "day")

@@ -53,7 +53,7 @@ def audit_sweep(
 def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime, judge_those: Judge | None = None) -> Audit:
     """Audit as `audit_sweep` does, even if later sweeps have begun."""
     manifest, limits = read_manifest(lake, sweep_id), audit_limits(settings)
-    with timed(lake, manifest, Step.AUDIT):
+    with timed(lake, manifest, Step.AUDIT, is_spread=settings.spread_over is not None):
         nights = nights_like(lake, manifest, limits.nights)
         found = audit(lake, sweep_id, nights, limits, now, Spread(settings.spread_over), judge_those)
         published = published_sweeps(lake)
@@ -155,7 +155,7 @@ def publish_checked(
             return publish(lake, sweep_id, now, cluster=cluster)
         if manifest.is_simulated:
             analysis = as_in_its_demo(lake, analysis)
-        with timed(lake, manifest, Step.PUBLISH):
+        with timed(lake, manifest, Step.PUBLISH, is_spread=cluster is not None):
             return _publish_checked(lake, sweep_id, now, override, analysis, cluster)
 
 

@@ -34,13 +34,19 @@ _SWEEPS = 5
 
 @contextmanager
 def timed(
-    lake: Lake, manifest: Manifest, step: Step, *, rate_per_second: float = 0.0, in_flight: int = 0
+    lake: Lake,
+    manifest: Manifest,
+    step: Step,
+    *,
+    rate_per_second: float = 0.0,
+    in_flight: int = 0,
+    is_spread: bool = False,
 ) -> Iterator[None]:
     """Record how long a step took, if it ends without an error."""
     began = time.perf_counter()
     yield
     searches = sum(partition.searches for partition in manifest.partitions)
-    took = Duration(time.perf_counter() - began, manifest.cells, searches, rate_per_second, in_flight)
+    took = Duration(time.perf_counter() - began, manifest.cells, searches, rate_per_second, in_flight, is_spread)
     try:
         lake.put(f"{_FOLDER}/{manifest.sweep_id}/{step}.json", msgspec.json.encode(took))
     except LakeError as error:
@@ -109,7 +115,8 @@ def look_ahead(settings: Settings, lake: Lake) -> Outlook:
     plan = SweepPlan.of(spec, ids, today, None if chosen is None else chosen.property_ids)
     counts, history = plan.counts(), cost_history(lake)
     allowed = (settings.rate, settings.in_flight, history, settings.daily_calls)
-    cost = estimate(counts, *allowed, is_simulated=settings.is_simulated)
+    is_spread = settings.spread_over is not None
+    cost = estimate(counts, *allowed, is_simulated=settings.is_simulated, is_spread=is_spread)
     return Outlook(spec, len(ids), counts, cost, history, chosen, endless(plan.partitions, settings.daily_calls))
 
 
@@ -128,6 +135,7 @@ def as_record(outlook: Outlook) -> dict[str, object]:
         **{f"{step}_seconds": round(took.seconds, 1) for step, took in cost.steps.items()},
         "days": cost.days,
         "bound": cost.bound.value,
+        "measured_on_cluster": [step.value for step, took in cost.steps.items() if took.is_spread],
         "assumed": [operation.value for operation in cost.assumed],
         "refusal": outlook.endless or None,
     }

@@ -78,7 +78,7 @@ _NEAR = 0.9
 class Duration:
     """Duration of a step in an earlier sweep of this lake.
 
-    `rate_per_second` and `in_flight` are the limits of that sweep; 0 for the other steps.
+    `rate_per_second` and `in_flight` are the limits of that sweep; 0 for the other steps. `is_spread`: on a cluster.
     """
 
     seconds: float
@@ -86,6 +86,7 @@ class Duration:
     searches: int
     rate_per_second: float = 0.0
     in_flight: int = 0
+    is_spread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +108,14 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepEstimate:
-    """Seconds that a step will take, and the number of earlier nights that this comes from; 0: assumed."""
+    """Seconds that a step will take, and the number of earlier nights that this comes from; 0: assumed.
+
+    `is_spread`: in those nights, a cluster did it. Otherwise, the time is that of one machine.
+    """
 
     seconds: float
     nights: int
+    is_spread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +146,7 @@ def estimate(
     daily_calls: int | None = None,
     *,
     is_simulated: bool = False,
+    is_spread: bool = False,
 ) -> Estimate:
     """Return what the plan will cost at the allowed rate (searches per second) and searches in flight.
 
@@ -171,7 +177,10 @@ def estimate(
         bound=bound,
         days=-(-counts.searches // daily_calls) if daily_calls else None,
         assumed=tuple(each for each in cost_of if each not in known),
-        steps={Step.SWEEP: sweep, **{step: _step(step, counts.cells, history) for step in ASSUMED_STEPS}},
+        steps={
+            Step.SWEEP: sweep,
+            **{step: _step(step, counts.cells, history, is_spread=is_spread) for step in ASSUMED_STEPS},
+        },
     )
 
 
@@ -186,16 +195,21 @@ def _paces(history: CostHistory, counts: PlanCounts, rate_per_second: float, in_
     ]
 
 
-def _step(step: Step, cells: int, history: CostHistory) -> StepEstimate:
-    """Return how long a step after the sweep will take: the time to begin, and the earlier time per cell."""
+def _step(step: Step, cells: int, history: CostHistory, *, is_spread: bool) -> StepEstimate:
+    """Return how long a step after the sweep will take: the time to begin, and the earlier time per cell.
+
+    On a cluster, nights that one machine computed count only if there are no others.
+    """
     assumed = ASSUMED_STEPS[step]
     telling = [
         each for each in history.durations.get(step, ()) if each.cells > 0 and each.cells >= _TELLING_SHARE * cells
     ]
+    spread = [each for each in telling if each.is_spread] if is_spread else []
+    telling = spread or [each for each in telling if not each.is_spread]
     if not telling:
         return StepEstimate(assumed.begin_seconds + cells * assumed.seconds_per_cell, 0)
     seconds = []
     for each in telling:
         begin = min(assumed.begin_seconds, each.seconds)
         seconds.append(begin + (each.seconds - begin) * cells / each.cells)
-    return StepEstimate(median(seconds), len(telling))
+    return StepEstimate(median(seconds), len(telling), is_spread=bool(spread))

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _CONNECT_SECONDS = 10.0
-# Three steps of connecting may each last that long; the first answer of the scheduler, which nothing else bounds, too.
-_CONNECTED_AFTER_SECONDS = 4 * _CONNECT_SECONDS
+# Three steps of connecting, and the first answer of the scheduler, which nothing else bounds.
+_STEPS = 4
+# A command that only mentions the cluster does not wait for it.
+_LOOK_SECONDS = 2.0
 # A worker that is well looks in less than a second, even if it first reads our code.
 _ANSWER_SECONDS = 30.0
 MOST_NAMED = 5
@@ -35,8 +37,11 @@ _ENDS = (OSError, RuntimeError, UnboundLocalError)
 T = TypeVar("T")
 
 
-def connected(cluster: Cluster) -> Client:
-    """Return a client of a cluster. Raises ClusterAway if it cannot be reached or does not answer."""
+def connected(cluster: Cluster, seconds: float = _CONNECT_SECONDS) -> Client:
+    """Return a client of a cluster. Raises ClusterAway if it cannot be reached or does not answer.
+
+    Each step of connecting may last that long.
+    """
     try:
         from distributed import Client
         from distributed.security import Security
@@ -58,7 +63,7 @@ def connected(cluster: Cluster) -> Client:
         def start(self, **options: object) -> None:
             start: Callable[..., None] = super().start
             try:
-                start(callback_timeout=_CONNECTED_AFTER_SECONDS, **options)
+                start(callback_timeout=_STEPS * seconds, **options)
             except TimeoutError:
                 leave(self)
                 msg = "something there takes connections, but does not answer"
@@ -66,9 +71,7 @@ def connected(cluster: Cluster) -> Client:
 
     make: Callable[..., Client] = Bounded
     try:
-        return make(
-            cluster.address, security=security, timeout=_CONNECT_SECONDS, set_as_default=False, name="nightaudit"
-        )
+        return make(cluster.address, security=security, timeout=seconds, set_as_default=False, name="nightaudit")
     except (OSError, ValueError) as error:
         raise ClusterAway(
             f"The cluster {cluster.address} cannot be reached: {error or type(error).__name__}",
@@ -115,6 +118,15 @@ def given_up_if_silent(client: Client) -> Iterator[None]:
         yield
     finally:
         ended.set()
+
+
+def workers_of(cluster: Cluster) -> dict[str, int]:
+    """Return the threads of each worker of a cluster. Raises ClusterAway if it does not answer within seconds."""
+    client = connected(cluster, _LOOK_SECONDS)
+    try:
+        return threads_of(client, cluster.address)
+    finally:
+        leave(client)
 
 
 def threads_of(client: Client, address: str) -> dict[str, int]:

@@ -76,6 +76,14 @@ def test_what_a_sweep_was_allowed_is_kept_with_its_time(lake, manifest):
     assert (kept.rate_per_second, kept.in_flight, kept.searches) == (5, 4, 1)
 
 
+def test_a_step_on_a_cluster_is_known_as_one_and_one_of_an_earlier_version_is_not(lake, manifest):
+    with timed(lake, manifest, Step.AUDIT, is_spread=True):
+        pass
+    lake.put(f"durations/{manifest.sweep_id}/publish.json", b'{"seconds": 1.5, "cells": 10, "searches": 1}')
+    found = cost_history(lake).durations
+    assert [found[step][0].is_spread for step in (Step.AUDIT, Step.PUBLISH)] == [True, False]
+
+
 def test_a_duration_that_cannot_be_kept_does_not_cost_the_step(lake, manifest, caplog):
     lake.local("durations").write_text("in the way")
     with timed(lake, manifest, Step.REPORT):

@@ -11,6 +11,7 @@ from pipeline.plan.estimate import (
     Duration,
     OperationCost,
     Step,
+    StepEstimate,
     estimate,
 )
 
@@ -115,3 +116,15 @@ def test_a_tiny_night_says_nothing_of_a_large_one():
 def test_one_night_that_took_long_does_not_move_the_estimate_of_the_others():
     found = estimate(counts(3600), 5, 4, night_of(Step.REPORT, (50, 360_000), (5000, 360_000), (51, 360_000)))
     assert (found.steps[Step.REPORT].seconds, found.steps[Step.REPORT].nights) == (51, 3)
+
+
+def test_a_step_on_a_cluster_takes_what_it_took_on_one_and_before_that_what_it_took_on_one_machine():
+    def found(*durations: Duration, is_spread: bool):
+        history = CostHistory(1, durations={Step.PUBLISH: durations})
+        return estimate(counts(3600), 5, 4, history, is_spread=is_spread).steps[Step.PUBLISH]
+
+    alone, spread = Duration(70, 360_000, 1), Duration(40, 360_000, 1, is_spread=True)
+    assert found(alone, spread, is_spread=True) == StepEstimate(40, 1, is_spread=True)
+    assert found(alone, spread, is_spread=False) == StepEstimate(70, 1)
+    assert found(alone, is_spread=True) == StepEstimate(70, 1)
+    assert found(spread, is_spread=False).nights == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import time
@@ -38,7 +39,7 @@ def lake_root(tmp_path):
 
 
 def test_a_port_that_takes_connections_and_never_answers_is_no_cluster(lake_root, monkeypatch):
-    monkeypatch.setattr(cluster_client, "_CONNECTED_AFTER_SECONDS", 1.0)
+    monkeypatch.setattr(cluster_client, "_STEPS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(
@@ -51,7 +52,7 @@ def test_a_port_that_takes_connections_and_never_answers_is_no_cluster(lake_root
 
 @pytest.mark.cluster
 def test_a_frozen_scheduler_is_named(lake_root, machines, monkeypatch):
-    monkeypatch.setattr(cluster_client, "_CONNECTED_AFTER_SECONDS", 2.0)
+    monkeypatch.setattr(cluster_client, "_STEPS", 0.2)
     machines.scheduler.send_signal(signal.SIGSTOP)
     with pytest.raises(ClusterAway, match=f"{machines.address} cannot be reached: something there .* does not answer"):
         open_pool(Cluster(machines.address), lake_root, lambda: None)
@@ -107,3 +108,18 @@ def test_a_frozen_worker_is_named_and_the_others_are_not(lake_root, machines, mo
     monkeypatch.undo()
     with open_pool(Cluster(machines.address), lake_root, lambda: None) as pool:
         assert pool.size == 2
+
+
+@pytest.mark.cluster
+def test_a_plan_names_the_workers_of_its_cluster_and_soon_says_that_a_frozen_one_does_not_answer(
+    machines, tmp_path, monkeypatch, nightaudit
+):
+    given = {"NIGHTAUDIT_CLUSTER": machines.address, "NIGHTAUDIT_LAKE": "lake"}
+    said = " ".join(nightaudit(tmp_path, "plan", **given).stdout.split())
+    assert "workers: 2, tasks at once: 2. The time given for audit and publish is that of one machine." in said
+    monkeypatch.setattr(cluster_client, "_LOOK_SECONDS", 0.2)
+    machines.scheduler.send_signal(signal.SIGSTOP)
+    planned = json.loads(nightaudit(tmp_path, "plan", "--format", "json", **given).stdout)
+    assert planned["workers"] == 0
+    assert "does not answer" in planned["cluster_refusal"]
+    assert planned["publish_seconds"] > 0
