@@ -112,6 +112,7 @@ async def _sent(
         # an order of its own, each of the two then sends what the other has not begun.
         own_order = random.sample(shards, len(shards))
         await collector.collect((it, plan.searches(it.start, it.stop)) for it in own_order if not has_ended())
+        collector.tally.paced_seconds = client.paced_seconds
     return collector.tally
 
 

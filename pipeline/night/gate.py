@@ -20,8 +20,8 @@ from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.ledger import REFERENCE_RULE, enter, restore_entries
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
+from pipeline.night.durations import timed
 from pipeline.night.latest import is_published, refuse_earlier
-from pipeline.night.outlook import timed
 from pipeline.night.read_spec import as_in_its_demo
 from pipeline.night.repair import repair_of
 from pipeline.notify.blocked import tell_of

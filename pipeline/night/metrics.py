@@ -22,7 +22,9 @@ from pipeline.domain.errors import SettingsError
 from pipeline.domain.search import STATUSES, Operation
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published, rows_of
+from pipeline.night.durations import duration_of
 from pipeline.night.overview import SweepOverview, overview
+from pipeline.plan.estimate import Step
 from pipeline.supplier.answer import Answer, Ask
 from pipeline.supplier.client import SupplierClient
 from pipeline.sweep import SweepProgress
@@ -34,6 +36,7 @@ _LATENCY = (
     "FROM lake.search WHERE sweep_id = $sweep_id"
 )
 _FLAGS = "SELECT severity, count(*) FROM report.flag GROUP BY ALL ORDER BY ALL"
+_PACED = "Total seconds that requests have waited for the rate limit, in the run that completed the night's sweep."
 _QUANTILES = ("0.5", "0.9", "0.99")
 _COUNTS = {
     "offers": "Offers that were stored.",
@@ -87,6 +90,8 @@ class _Nights(Collector):
         yield _value("night_retries", "Attempts beyond the first.", retries or 0)
         yield _value("night_wire_bytes", "Bytes of the night's answers as they were sent.", row["wire_bytes"] or 0)
         yield _value("night_body_bytes", "Bytes of the night's answers, decompressed.", body_bytes or 0)
+        if (swept := duration_of(self._lake, sweep.sweep_id, Step.SWEEP)) is not None:
+            yield _value("night_paced_seconds", _PACED, swept.paced_seconds)
         took = _seconds(row["started_at"], row["finished_at"])
         yield _value("night_sweep_seconds", "Seconds from the night's first search to its last.", took)
 

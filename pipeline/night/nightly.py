@@ -19,6 +19,7 @@ from pipeline.lake.user_query import Bounds
 from pipeline.night import steps
 from pipeline.night.care import take_nightly_care
 from pipeline.night.confirm import confirmer
+from pipeline.night.durations import timed
 from pipeline.night.gate import audit_sweep, publish_checked, tell_if_blocked
 from pipeline.night.latest import done_steps, is_published, latest_sweep, leads_nowhere, note_done
 from pipeline.night.night import Night
@@ -35,6 +36,7 @@ from pipeline.notify.alerts import refuse_unknown, tell_alerts
 from pipeline.notify.pages import page_address, page_addresses
 from pipeline.notify.published import tell_published
 from pipeline.notify.ways import no_server, webhook
+from pipeline.plan import estimate
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.process.log_lines import about_sweep
 from pipeline.process.signals import stoppable
@@ -191,10 +193,8 @@ def audit(night: Night) -> Night:
 def publish(night: Night) -> Night:
     """Add the sweep to the published file. Raises GateBlocked if it has not passed its audit."""
     take_nightly_care(night.settings, night.lake, night.sweep.sweep_id)
-    settings = night.settings
-    made = publish_checked(
-        night.lake, night.sweep.sweep_id, night.now(), analysis=settings.analysis, cluster=settings.spread_over
-    )
+    settings, at = night.settings, (night.lake, night.sweep.sweep_id, night.now())
+    made = publish_checked(*at, analysis=settings.analysis, cluster=settings.spread_over)
     return replace(night, published=made)
 
 
@@ -208,8 +208,8 @@ def announce(night: Night) -> Night:
 
 def report(night: Night) -> Night:
     """Write the night's pages."""
-    aside = night.aside
-    written = write_reports(night.lake) if aside is None else write_reports(night.lake, pen=aside.draw)
+    with timed(night.lake, night.sweep, estimate.Step.REPORT):
+        written = write_reports(night.lake) if night.aside is None else write_reports(night.lake, pen=night.aside.draw)
     return replace(night, pages=tuple(written))
 
 

@@ -1,64 +1,33 @@
 """What a night would request and cost, estimated before any call."""
 
-import logging
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
-import msgspec
-
-from pipeline.domain.errors import LakeError, NightauditError
+from pipeline.domain.errors import NightauditError
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import SEARCH, SWEEP
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, select_files
 from pipeline.lake.delta import committed_files
-from pipeline.lake.raw import Manifest
 from pipeline.lake.relations import relation
 from pipeline.lake.sweep_files import sweep_files
 from pipeline.night.choose_detail import Choice, choose_detail
+from pipeline.night.durations import durations_of
 from pipeline.night.read_spec import read_spec_of, spec_folder
 from pipeline.night.steps import endless
 from pipeline.plan import PlanCounts, SweepPlan
-from pipeline.plan.estimate import CostHistory, Duration, Estimate, OperationCost, Step, estimate
+from pipeline.plan.estimate import CostHistory, Estimate, OperationCost, Step, estimate
 from pipeline.settings import Settings
 from pipeline.spec import SweepSpec
 
-logger = logging.getLogger(__name__)
-
-_FOLDER = "durations"
 # Sweeps in the averages.
 _SWEEPS = 5
-
-
-@contextmanager
-def timed(
-    lake: Lake,
-    manifest: Manifest,
-    step: Step,
-    *,
-    rate_per_second: float = 0.0,
-    in_flight: int = 0,
-    is_spread: bool = False,
-) -> Iterator[None]:
-    """Record how long a step took, if it ends without an error."""
-    began = time.perf_counter()
-    yield
-    searches = sum(partition.searches for partition in manifest.partitions)
-    took = Duration(time.perf_counter() - began, manifest.cells, searches, rate_per_second, in_flight, is_spread)
-    try:
-        lake.put(f"{_FOLDER}/{manifest.sweep_id}/{step}.json", msgspec.json.encode(took))
-    except LakeError as error:
-        # The step itself is done; a missing estimate is not a failure.
-        logger.warning("The duration of %s was not recorded: %s", step, error.message)
 
 
 def cost_history(lake: Lake) -> CostHistory | None:
     """Return the costs of the last loaded sweeps; None: there are none, or the lake cannot be read."""
     try:
         sweeps, costs = _by_operation(lake)
-        durations = {step: tuple(_durations(lake, step)) for step in Step}
+        durations = {step: tuple(durations_of(lake, step)) for step in Step}
     except NightauditError:
         # Commands that need the lake report what is wrong with it; a plan can be made without.
         return None
@@ -79,19 +48,6 @@ def _by_operation(lake: Lake) -> tuple[int, dict[Operation, OperationCost]]:
         for operation, _, wire_bytes, table_bytes, latency in rows
     }
     return max((row[1] for row in rows), default=0), costs
-
-
-def _durations(lake: Lake, step: Step) -> Iterator[Duration]:
-    """Yield the durations of a step in the last sweeps, the latest first."""
-    kept = 0
-    for sweep_id in sorted(lake.names(_FOLDER), reverse=True):
-        path = f"{_FOLDER}/{sweep_id}/{step}.json"
-        if kept < _SWEEPS and lake.exists(path):
-            kept += 1
-            try:
-                yield msgspec.json.decode(lake.get(path), type=Duration)
-            except (msgspec.MsgspecError, RecursionError):
-                logger.warning("%s is unreadable and left out of the estimate.", lake.local(path))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """A sweep by the settings: begin it, or resume it, and collect it."""
 
 import logging
+import time
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -16,6 +17,7 @@ from pipeline.lake.delta import refuse_broken_logs
 from pipeline.lake.raw import Manifest, drop_sweep, has_answer, landed, read_ending
 from pipeline.night.ask_block import ask_block
 from pipeline.night.choose_detail import choose_detail
+from pipeline.night.durations import note_duration
 from pipeline.night.latest import latest_first, latest_unpublished, leads_nowhere, refuse_earlier
 from pipeline.night.night import Night
 from pipeline.night.read_spec import read_spec_of, spec_folder
@@ -23,6 +25,7 @@ from pipeline.night.search_body import body_of
 from pipeline.night.senders import store_of_workers
 from pipeline.night.supplier import allowance_of, another_supplier, open_client, supplier_name
 from pipeline.plan import SweepPlan
+from pipeline.plan.estimate import Duration, Step
 from pipeline.process.limits import refuse_tight_limits
 from pipeline.settings import Settings
 from pipeline.supplier.rate_mark import marked
@@ -125,15 +128,27 @@ async def collect(night: Night) -> SweepProgress:
             # In a shared folder, workers count their calls in the lake themselves.
             if handed is not None and isinstance(allowance, SharedCalls):
                 asking = replace(asking, lake_calls=allowance.own)
-        if settings.metrics_port is None:
-            return await run(lake, manifest, asking, options, now=night.now, watch=night.watch)
-        # A slow import.
-        from pipeline.night.metrics import served
+        began, watch = time.perf_counter(), night.watch
+        if settings.metrics_port is not None:
+            # A slow import.
+            from pipeline.night.metrics import served
 
-        with served(settings.metrics_port, manifest.sweep_id) as metrics:
+            metrics = opened.enter_context(served(settings.metrics_port, manifest.sweep_id))
             asking = replace(asking, ask=metrics.counted(client.ask))
-            watch = metrics.watching(night.watch, client)
-            return await run(lake, manifest, asking, options, now=night.now, watch=watch)
+            watch = metrics.watching(watch, client)
+        collected = await run(lake, manifest, asking, options, now=night.now, watch=watch)
+        took = Duration(
+            time.perf_counter() - began,
+            manifest.cells,
+            collected.planned_searches - collected.landed_before,
+            settings.rate,
+            settings.in_flight,
+            is_spread=asking.ask_block is not None,
+            paced_seconds=client.paced_seconds + collected.tally.paced_seconds,
+        )
+    if took.searches:
+        note_duration(lake, manifest.sweep_id, Step.SWEEP, took)
+    return collected
 
 
 def _make_way(lake: Lake, supplier: str) -> None:

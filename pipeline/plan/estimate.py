@@ -78,7 +78,8 @@ _NEAR = 0.9
 class Duration:
     """Duration of a step in an earlier sweep of this lake.
 
-    `rate_per_second` and `in_flight` are the limits of that sweep; 0 for the other steps. `is_spread`: on a cluster.
+    `rate_per_second` and `in_flight` are the limits of that sweep, and `paced_seconds` the total time that its requests
+    waited for the rate limit; 0 for the other steps. `is_spread`: on a cluster.
     """
 
     seconds: float
@@ -87,6 +88,7 @@ class Duration:
     rate_per_second: float = 0.0
     in_flight: int = 0
     is_spread: bool = False
+    paced_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ class Tally:
     failed_cells: int = 0
     rejected_cells: int = 0
     wire_bytes: int = 0
+    paced_seconds: float = 0.0
+    """Total seconds that workers of a cluster have waited for the rate limit; this machine's client knows its own."""
 
     def add(self, other: Tally) -> None:
         """Add what another collection has sent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import signal
 import subprocess
 import threading
@@ -20,7 +21,10 @@ from s3_server import s3_server
 
 from pipeline.domain.addresses import host_and_port
 from pipeline.domain.shards import SEARCHES_PER_SHARD
+from pipeline.lake import Lake
 from pipeline.lake.s3.object_store import Store
+from pipeline.night.outlook import cost_history
+from pipeline.plan.estimate import Step
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import OUTSIDE_CONCURRENCY
 from pipeline.sweep.open_shards import EXTRA_OPEN_SHARDS
@@ -165,6 +169,10 @@ def test_workers_send_what_one_machine_sends(alone, spread, supplier):
     assert_same_night(spread, alone)
     assert landed(spread).keys() == landed(alone).keys()
     assert "from this machine alone" not in said
+    assert max(map(int, re.findall(r"(\d+) requests/s on average", said)), default=0) <= RATE
+    (swept,) = cost_history(Lake(str(spread.root))).durations[Step.SWEEP]
+    assert swept.is_spread
+    assert swept.paced_seconds > 0
 
 
 def test_an_expiry_costs_one_token_request_a_worker(spread, supplier):

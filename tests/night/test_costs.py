@@ -6,9 +6,10 @@ from nights import load_night, started_at, sweep_id
 
 from pipeline.domain.search import Operation
 from pipeline.lake.raw import read_manifest
+from pipeline.night.durations import duration_of, note_duration, timed
 from pipeline.night.gate import publish_checked
-from pipeline.night.outlook import cost_history, timed
-from pipeline.plan.estimate import Step
+from pipeline.night.outlook import cost_history
+from pipeline.plan.estimate import Duration, Step
 
 
 def searches(*latencies_ms: int, **given) -> list[dict[str, object]]:
@@ -70,10 +71,11 @@ def test_a_step_that_fails_is_not_timed(lake, manifest):
 
 
 def test_what_a_sweep_was_allowed_is_kept_with_its_time(lake, manifest):
-    with timed(lake, manifest, Step.SWEEP, rate_per_second=5, in_flight=4):
-        pass
-    (kept,) = cost_history(lake).durations[Step.SWEEP]
-    assert (kept.rate_per_second, kept.in_flight, kept.searches) == (5, 4, 1)
+    took = Duration(7.5, 100, 1, rate_per_second=5, in_flight=4, paced_seconds=2.5)
+    note_duration(lake, manifest.sweep_id, Step.SWEEP, took)
+    assert cost_history(lake).durations[Step.SWEEP] == (took,)
+    assert duration_of(lake, manifest.sweep_id, Step.SWEEP) == took
+    assert duration_of(lake, manifest.sweep_id, Step.REPORT) is None
 
 
 def test_a_step_on_a_cluster_is_known_as_one_and_one_of_an_earlier_version_is_not(lake, manifest):

@@ -112,12 +112,13 @@ def test_workers_send_every_shard_once_and_what_they_sent_adds_up():
         with lock:
             sent.extend(block)
             in_flights.add(in_flight)
-        return Tally(searches=len(block) * SEARCHES, wire_bytes=7)
+        return Tally(searches=len(block) * SEARCHES, wire_bytes=7, paced_seconds=0.5)
 
     own, landed, _ = collected(ask_block)
     assert sorted(sent, key=lambda shard: shard.number) == shards(40)
     assert sorted(landed, key=lambda shard: shard.number) == shards(40)
     assert (own.sent, own.tally.searches) == ([], 40 * SEARCHES)
+    assert own.tally.paced_seconds == own.tally.wire_bytes / 14 > 0
     # Together as many as one machine has in flight, rounded up.
     assert in_flights == {6}
 
