@@ -10,11 +10,13 @@ from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.runtime import deployment, flow_run
+from prefect.states import Completed
 from pydantic import Field
 
 from flows.dead_runs import report_end, report_if_killed
 from flows.logs import log_steps, tell_our_errors_once
 from flows.turns import died_too_often, turn_at_supplier, waiting_helps
+from pipeline.domain.errors import NothingSent
 from pipeline.lake import Lake
 from pipeline.night.confirm import ConfirmSummary, confirm
 from pipeline.night.confirm_plan import choose_flags
@@ -46,14 +48,19 @@ def confirmation(
     if (ended := died_too_often(flow_run.run_count)) is not None:
         return ended
     waits = WAITS if deployment.id else ()
-    return _ask.with_options(retries=len(waits), retry_delay_seconds=list(waits))(rules, limit)
+    asked = _ask.with_options(retries=len(waits), retry_delay_seconds=list(waits))(rules, limit)
+    return Completed(message=asked) if isinstance(asked, str) else asked
 
 
 @task(name="ask-again", cache_policy=NO_CACHE, persist_result=False, retry_condition_fn=waiting_helps)
-def _ask(rules: tuple[str, ...], limit: int) -> ConfirmSummary:
+def _ask(rules: tuple[str, ...], limit: int) -> ConfirmSummary | str:
+    """Return what came of it, or why there was nothing to confirm, which is no failure."""
     settings = read_settings()
     lake = Lake(settings.lake)
-    flags = choose_flags(lake, (), rules, limit)
+    try:
+        flags = choose_flags(lake, (), rules, limit)
+    except NothingSent as nothing:
+        return nothing.message
     with turn_at_supplier(settings), lake.writing("a confirmation"):
         summary = asyncio.run(confirm(settings, lake, flags))
     outcomes: list[dict[str, object]] = [{"outcome": name, "flags": count} for name, count in summary.outcomes.items()]

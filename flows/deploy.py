@@ -9,20 +9,15 @@ night, and it is retried.
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import httpx
 import psutil
 import yaml
 from prefect.client.schemas.objects import ConcurrencyLimitConfig
@@ -30,11 +25,11 @@ from prefect.deployments.runner import RunnerDeployment
 from prefect.runner import Runner
 from prefect.schedules import Cron
 from prefect.server.schemas.schedules import CronSchedule
-from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 from prefect.types.entrypoint import EntrypointType
 
 from flows import HEARTBEAT_SECONDS
 from flows.dead_runs import end_dead_runs, watch_silent_runs
+from flows.server import answers, prefect_server
 from pipeline.domain.errors import NightauditError
 from pipeline.lake import Lake
 from pipeline.settings import Settings, read_settings
@@ -42,15 +37,12 @@ from pipeline.settings import Settings, read_settings
 DEPLOYMENT = "nightly"
 
 _DECLARED = Path(__file__).with_name("prefect.yaml")
-_LOOPBACK = "127.0.0.1"
-_READY_SECONDS = 120.0
 # A stopped run has this long to save the answers that it has received.
 _PATIENCE_SECONDS = 120.0
 _STOP_SECONDS = 10.0
-
-
-class PrefectServerFailed(NightauditError):
-    """The Prefect server of this machine did not start."""
+# Prefect's runner gives up after three calls, each of which is repeated for a minute.
+_AWAY_SECONDS = 120.0
+_LOOK_SECONDS = 5.0
 
 
 def main() -> None:
@@ -66,7 +58,6 @@ def serve_nightly(settings: Settings) -> None:
     """Serve the deployments, with a Prefect server on this machine if none is configured."""
     next_run = next_run_of(settings)
     with prefect_server() as address:
-        asyncio.run(end_dead_runs(Lake(settings.lake), DEPLOYMENT))
         watch_silent_runs()
         _say(f"The flow `nightly` is scheduled: {settings.schedule_cron} ({settings.schedule_timezone}).")
         _say(f"Next run: {next_run:%A %Y-%m-%d %H:%M %Z}. At most one at a time.")
@@ -75,7 +66,10 @@ def serve_nightly(settings: Settings) -> None:
         _say(
             "To stop: Ctrl-C. A running night stops too; answers that have landed are kept, and the next run continues."
         )
-        asyncio.run(_serve(settings))
+        asyncio.run(end_dead_runs(Lake(settings.lake), DEPLOYMENT))
+        while asyncio.run(_serve(settings, address)):
+            _say("Prefect's server was away and answers again: the deployments are served anew.")
+            asyncio.run(end_dead_runs(Lake(settings.lake), DEPLOYMENT))
 
 
 async def deployments_of(settings: Settings) -> list[RunnerDeployment]:
@@ -108,83 +102,15 @@ def next_run_of(settings: Settings) -> datetime:
     return due.astimezone(ZoneInfo(settings.schedule_timezone))
 
 
-@contextmanager
-def prefect_server() -> Iterator[str]:
-    """Give the address of the configured Prefect server, or of one on this machine, started if none answers there.
+async def _serve(settings: Settings, address: str) -> bool:
+    """Serve until a signal; then let running flows stop cleanly. A second signal does not wait for them.
 
-    Raises PrefectServerFailed if it does not start.
+    Return whether to serve again, because the server was away: Prefect's runner then pauses the deployments, gives up
+    and may wait forever.
     """
-    current = get_current_settings()
-    if current.api.url:
-        yield str(current.api.url)
-        return
-    address = f"http://{_LOOPBACK}:{current.server.api.port}/api"
-    log = Path(current.home) / "server.log"
-    server = None if _answers(address) else _start(current.server.api.port, log)
-    try:
-        if server is not None:
-            _await_answer(server, address, log)
-        # Runs are separate processes, which find the address in their environment.
-        os.environ["PREFECT_API_URL"] = address
-        with temporary_settings({PREFECT_API_URL: address}):
-            yield address
-    finally:
-        if server is not None:
-            _stop(server)
-
-
-def _start(port: int, log: Path) -> subprocess.Popen[bytes]:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
-        return subprocess.Popen(  # noqa: S603 - our own interpreter, Prefect's own command
-            [sys.executable, "-m", "prefect", "server", "start", "--host", _LOOPBACK, "--port", str(port)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env={
-                **os.environ,
-                # Slots of running flows are kept on disk, so that a slot left by a crash is free within minutes.
-                "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
-            },
-            # On Ctrl-C the run needs the server for its last report.
-            start_new_session=True,
-        )
-
-
-def _await_answer(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
-    ends_at = time.monotonic() + _READY_SECONDS
-    while not _answers(address):
-        if server.poll() is not None or time.monotonic() > ends_at:
-            raise PrefectServerFailed(
-                f"The Prefect server did not start. It wrote:\n{log.read_text(errors='replace')[-1500:].strip()}",
-                kept="Nothing was started.",
-                hint=f"Its full output is in {log}. To run a night without Prefect: nightaudit nightly",
-            )
-        time.sleep(0.2)
-
-
-def _answers(address: str) -> bool:
-    try:
-        return httpx.get(f"{address}/health", timeout=2, trust_env=False).status_code == httpx.codes.OK
-    except httpx.HTTPError:
-        return False
-
-
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()
-    try:
-        server.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
-
-
-async def _serve(settings: Settings) -> None:
-    """Serve until a signal; then let running flows stop cleanly. A second signal does not wait for them."""
     runner = Runner(pause_on_shutdown=True, heartbeat_seconds=HEARTBEAT_SECONDS)
     for deployment in await deployments_of(settings):
         await runner.aadd_deployment(deployment)
-    not_runs = set(psutil.Process().children())
     serving = asyncio.create_task(runner.start())
     # Prefect has then set its own handler of SIGTERM, which leaves runs behind.
     await asyncio.sleep(0)
@@ -192,9 +118,20 @@ async def _serve(settings: Settings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, signals.put_nowait, number)
     asked = asyncio.create_task(signals.get())
-    await asyncio.wait({serving, asked}, return_when=asyncio.FIRST_COMPLETED)
+    back = asyncio.create_task(_back_after_absence(address))
+    await asyncio.wait({serving, asked, back}, return_when=asyncio.FIRST_COMPLETED)
+    if not asked.done() and back.done():
+        ended_by_themselves = asyncio.create_task(_end_of_runs())
+        await asyncio.wait({ended_by_themselves, asked}, return_when=asyncio.FIRST_COMPLETED)
+        ended_by_themselves.cancel()
+    if not asked.done() and back.done():
+        asked.cancel()
+        serving.cancel()
+        await asyncio.wait({serving}, timeout=_STOP_SECONDS)
+        return True
+    back.cancel()
     if asked.done():
-        runs = set(psutil.Process().children()) - not_runs
+        runs = _runs()
         if asked.result() == signal.SIGTERM:
             # The runs share the terminal, so Ctrl-C has reached them already.
             for run in runs:
@@ -205,6 +142,36 @@ async def _serve(settings: Settings) -> None:
         await runner.astop()
     asked.cancel()
     await serving
+    return False
+
+
+async def _back_after_absence(address: str) -> None:
+    """Wait until the server answers again after it has not for as long as Prefect's runner may need to give up."""
+    seen = time.monotonic()
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        if await asyncio.to_thread(answers, address):
+            if time.monotonic() - seen > _AWAY_SECONDS:
+                return
+            seen = time.monotonic()
+
+
+async def _end_of_runs() -> None:
+    """Wait until the runs that have begun end, however long that takes."""
+    while any(_is_alive(run) for run in _runs()):  # noqa: ASYNC110 - processes give no sign
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _runs() -> set[psutil.Process]:
+    """Return the processes of runs; the Prefect server may be a child of this process, too."""
+
+    def is_run(process: psutil.Process) -> bool:
+        try:
+            return "PREFECT__FLOW_RUN_ID" in process.environ()
+        except psutil.Error:
+            return False
+
+    return set(filter(is_run, psutil.Process().children()))
 
 
 def _await_end(runs: set[psutil.Process]) -> None:

@@ -31,7 +31,7 @@ def server():
     from prefect.events.worker import EventsWorker
     from prefect.logging.handlers import APILogWorker
 
-    from flows.deploy import prefect_server
+    from flows.server import prefect_server
 
     with prefect_server() as address:
         yield address

@@ -54,6 +54,17 @@ def test_the_quote_flow_requests_only_if_confirmed_and_never_retries(published):
     assert query_published(published.published_file, asked, {"run": summary.run_id}).fetchone() == (3,)
 
 
+def test_a_confirmation_without_an_open_flag_completes_and_says_so(published):
+    """A schedule must not alarm anyone because there is nothing to confirm."""
+    from flows.confirmation import confirmation
+
+    flags = "FROM report.flag WHERE rule = 'floor_breach'"
+    assert query_published(published.published_file, flags).fetchall() == []
+    ended = confirmation(rules=("floor_breach",), return_state=True)
+    assert ended.is_completed()
+    assert "No flag of the rule floor_breach is open." in ended.message
+
+
 @pytest.mark.slow
 def test_the_flow_of_the_backfill_rebuilds_the_same_tables(published):
     from flows.backfill import backfill

@@ -190,7 +190,7 @@ def steps() -> None:
 
 def server() -> None:
     """A Prefect server, until standard input ends. Its address is printed."""
-    from flows.deploy import prefect_server
+    from flows.server import prefect_server
 
     with prefect_server() as address:
         print(address, flush=True)  # noqa: T201 - what it is for
