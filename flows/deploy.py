@@ -68,7 +68,7 @@ def serve_nightly(settings: Settings) -> None:
         )
         asyncio.run(end_dead_runs(Lake(settings.lake), DEPLOYMENT))
         while asyncio.run(_serve(settings, address)):
-            _say("Prefect's server was away and answers again: the deployments are served anew.")
+            _say("Prefect's server can be reached again: the deployments are served again.")
             asyncio.run(end_dead_runs(Lake(settings.lake), DEPLOYMENT))
 
 
@@ -105,8 +105,8 @@ def next_run_of(settings: Settings) -> datetime:
 async def _serve(settings: Settings, address: str) -> bool:
     """Serve until a signal; then let running flows stop cleanly. A second signal does not wait for them.
 
-    Return whether to serve again, because the server was away: Prefect's runner then pauses the deployments, gives up
-    and may wait forever.
+    Return whether to serve again, because the server could not be reached: Prefect's runner then pauses the
+    deployments, gives up and may wait forever.
     """
     runner = Runner(pause_on_shutdown=True, heartbeat_seconds=HEARTBEAT_SECONDS)
     for deployment in await deployments_of(settings):

@@ -1,4 +1,4 @@
-"""A Prefect server that ends or is away while `make schedule` serves its deployments."""
+"""A Prefect server that ends or cannot be reached while `make schedule` serves its deployments."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_server_of_our_own_that_ends_is_started_again_at_the_same_address(star
 
 
 @pytest.mark.parametrize(("away", "is_noticed"), [(0.5, False), (2.0, True)], ids=["for a moment", "for long"])
-def test_only_a_server_that_was_away_for_long_makes_the_deployments_be_served_again(monkeypatch, away, is_noticed):
+def test_deployments_are_served_again_only_after_the_server_was_silent_for_long(monkeypatch, away, is_noticed):
     from flows import deploy
 
     began = time.monotonic()
