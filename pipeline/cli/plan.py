@@ -44,7 +44,8 @@ def _workers(cluster: Cluster) -> tuple[Mapping[str, int], str]:
 
 def _cluster(outlook: Outlook, workers: Mapping[str, int], refusal: str) -> str:
     """Return how many workers there are, and whether the times of the steps that they share are theirs."""
-    found = refusal or f"workers: {len(workers)}, tasks at once: {sum(workers.values())}."
+    known = f"workers: {len(workers)}, tasks at once: {sum(workers.values())}"
+    found = f"{refusal.removesuffix('.') or known}."
     of_one = [f"{step}" for step in (Step.AUDIT, Step.PUBLISH) if not outlook.cost.steps[step].is_spread]
     if not of_one:
         return f"{found} Audit and publish will take what they took on a cluster before."
