@@ -160,6 +160,8 @@ async def _end_of_runs() -> None:
     """Wait until the runs that have begun end, however long that takes."""
     while any(_is_alive(run) for run in _runs()):  # noqa: ASYNC110 - processes give no sign
         await asyncio.sleep(_LOOK_SECONDS)
+    # Prefect's runner reports those that were killed.
+    await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _runs() -> set[psutil.Process]:
