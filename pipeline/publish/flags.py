@@ -38,8 +38,12 @@ NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.In
 def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     """Run rules and put what they find tonight into `night.finding`; see `ask_rules`."""
     ask_rules(session, names)
-    for name in FINDING_STEPS:
-        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
+    _make(session, FINDING_STEPS)
+
+
+def find_ended(session: duckdb.DuckDBPyConnection) -> None:
+    """Put the open flags that end tonight into `night.flag_ended`; `night.finding` is there."""
+    _make(session, ENDING_STEPS)
 
 
 def ask_rules(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
@@ -79,6 +83,11 @@ def gather(session: duckdb.DuckDBPyConnection, found: list[pa.Table], failed: Ma
         session.execute("DELETE FROM memory.night.found WHERE relation = ?", [name])
 
 
+def _make(session: duckdb.DuckDBPyConnection, steps: Sequence[str]) -> None:
+    for name in steps:
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
+
+
 def _create_found(session: duckdb.DuckDBPyConnection) -> None:
     declared = ", ".join(
         f"{column.name} {sql_type(column.type)}{' NOT NULL' if column.is_required else ''}"
@@ -104,8 +113,7 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
     """
     _keep_failures(session)
     made = (*FINDING_STEPS, *ENDING_STEPS, "flag_closed_next", "flag_open_next")
-    for name in made:
-        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
+    _make(session, made)
     session.execute("TRUNCATE state.flag_open")
     for name in ("flag_closed", "flag_open"):
         rows = f"FROM memory.night.{name}_next ORDER BY property_id, flag_id"

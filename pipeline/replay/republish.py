@@ -23,11 +23,10 @@ from pipeline.lake.column_sql import as_stored
 from pipeline.lake.database import OF_OFFERS, connect, failed_query, open_published, rows_of
 from pipeline.lake.ledger import REFERENCE_RULE
 from pipeline.lake.raw_answer import Evidence
-from pipeline.lake.relations import relation
 from pipeline.lake.sweep_files import quarantine_file
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.publish.catalogue import write_reference, write_relations, write_side_views
-from pipeline.publish.flags import find
+from pipeline.publish.flags import find, find_ended
 from pipeline.publish.state import (
     FILED,
     NATIVE,
@@ -116,7 +115,8 @@ def ended(session: duckdb.DuckDBPyConnection, silent_nights: int) -> set[str]:
     session.execute("UPDATE ref.analysis SET silent_nights = ?", [silent_nights])
     # A few answers do not show whether their market sold nothing.
     session.execute("TRUNCATE state.cell_count")
-    return {row["flag_id"] for row in rows_of(session.execute(relation("staging", "flag_ended").sql))}
+    find_ended(session)
+    return {row["flag_id"] for row in rows_of(session.execute("FROM memory.night.flag_ended"))}
 
 
 def _fill(session: duckdb.DuckDBPyConnection, name: str, table: Table, parts: Sequence[pa.Table]) -> None:
