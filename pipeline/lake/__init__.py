@@ -23,7 +23,7 @@ published_paths  the published file in another folder
 s3               a lake on S3: its log of commits, and this machine's copy of it
 """
 
-from pipeline.lake.files import beside, put_in_place, sync, write_in_place
+from pipeline.lake.files import beside, building, put_in_place, sync, write_in_place
 from pipeline.lake.objects import Lake
 
-__all__ = ["Lake", "beside", "put_in_place", "sync", "write_in_place"]
+__all__ = ["Lake", "beside", "building", "put_in_place", "sync", "write_in_place"]

@@ -95,15 +95,22 @@ def put_in_place(built: Path, place: Path, root: Path | None = None) -> None:
     sync(place.parent)
 
 
-def write_in_place(place: Path, content: bytes, root: Path | None = None) -> Path:
-    """Write a file in one step, as `put_in_place` does, and return its place. Raises OSError."""
+@contextmanager
+def building(place: Path, root: Path | None = None) -> Iterator[Path]:
+    """Yield another name to build a file under, and put it in place as `put_in_place` does. Raises OSError."""
     place.parent.mkdir(parents=True, exist_ok=True)
     built = beside(place)
     try:
-        built.write_bytes(content)
+        yield built
         put_in_place(built, place, root)
     finally:
         built.unlink(missing_ok=True)
+
+
+def write_in_place(place: Path, content: bytes, root: Path | None = None) -> Path:
+    """Write a file in one step, as `put_in_place` does, and return its place. Raises OSError."""
+    with building(place, root) as built:
+        built.write_bytes(content)
     return place
 
 

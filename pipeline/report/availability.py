@@ -1,5 +1,7 @@
 """Availability and prices: what is on sale, how it sells out, and how prices move towards the stay."""
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from pipeline.report.chart_kinds import shares, towards_the_stay
@@ -36,14 +38,7 @@ def page(reader: Reader) -> Page:
         else "No search within these limits was answered",
         "What can be booked, when it sells out, and how prices change as check-in approaches. A cell is one property "
         "in one market for one stay and party.",
-        (
-            _by_market(latest),
-            on_sale_calendar(reader),
-            _sell_out(reader),
-            _path(reader),
-            _volatility(reader),
-            _regret(reader),
-        ),
+        _sections(reader, latest),
         tiles=[
             (shown(answered, 0), "cells answered"),
             (shown(offered, 0), "cells on sale"),
@@ -51,6 +46,15 @@ def page(reader: Reader) -> Page:
             (shown(counts["absent"], 0), "absent from answers"),
         ],
     )
+
+
+def _sections(reader: Reader, latest: pl.DataFrame) -> Iterator[Section]:
+    yield _by_market(latest)
+    yield on_sale_calendar(reader)
+    yield _sell_out(reader)
+    yield _path(reader)
+    yield _volatility(reader)
+    yield _regret(reader)
 
 
 def _by_market(latest: pl.DataFrame) -> Section:

@@ -1,5 +1,7 @@
 """The nightly digest: what changed since the last night, on one page."""
 
+from collections.abc import Iterator
+
 import altair as alt
 import polars as pl
 
@@ -21,38 +23,38 @@ _NIGHTS, _LARGEST = 30, 10
 
 def page(reader: Reader) -> Page:
     """Return the digest of the last published night."""
-    cases, over = open_cases(reader), ended_cases(reader)
     order = "abs(change_pct) DESC, source DESC, property_id, offer_key"
     first_of_each = f"row_number() OVER (PARTITION BY property_id ORDER BY {order}) = 1"
     changes = Changes(
-        cases=cases,
-        ended_cases=over,
+        cases=open_cases(reader),
+        ended_cases=ended_cases(reader),
         standing=reader.rows("report.flag", only="rule, severity"),
         new=new_flags(reader),
         ended=ended_flags(reader),
         moves=reader.total("price_move_total"),
         largest=reader.named(reader.rows("report.price_move", order=order, limit=1000, qualify=first_of_each)),
     )
-    sections = (
-        new_cases_section(cases, is_first_night=reader.is_first_night),
-        open_cases_section(cases, is_first_night=reader.is_first_night),
-        ended_cases_section(over, is_first_night=reader.is_first_night),
-        _moves(reader, changes),
-        _largest(reader, changes.largest),
-        new_section(changes.new, is_first_night=reader.is_first_night),
-        ended_section(changes.ended, is_first_night=reader.is_first_night),
-        by_rule_section(changes.standing, changes.new, changes.ended),
-        _coverage(reader),
-        _quality(reader),
-    )
     return Page(
         "digest",
         headline(reader, changes),
         _lead(reader),
-        sections,
+        _sections(reader, changes),
         tiles=tiles(reader, changes),
         points=points(reader, changes),
     )
+
+
+def _sections(reader: Reader, changes: Changes) -> Iterator[Section]:
+    yield new_cases_section(changes.cases, is_first_night=reader.is_first_night)
+    yield open_cases_section(changes.cases, is_first_night=reader.is_first_night)
+    yield ended_cases_section(changes.ended_cases, is_first_night=reader.is_first_night)
+    yield _moves(reader, changes)
+    yield _largest(reader, changes.largest)
+    yield new_section(changes.new, is_first_night=reader.is_first_night)
+    yield ended_section(changes.ended, is_first_night=reader.is_first_night)
+    yield by_rule_section(changes.standing, changes.new, changes.ended)
+    yield _coverage(reader)
+    yield _quality(reader)
 
 
 def _lead(reader: Reader) -> str:

@@ -4,12 +4,12 @@ The templates escape text from the supplier.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -101,11 +101,33 @@ class Section:
     """Whether all rows that the page holds are shown in print and without scripts."""
     held: int | None = None
     """Rows that the page holds, of which it shows `shown` at first; None: all."""
+    in_all: tuple[int, int] | None = None
+    """Rows of the figures and of the table, if only the first of each are kept; None: all are."""
 
     @property
     def table(self) -> pl.DataFrame:
         """The rows for the page's table."""
         return self.figures if self.lines is None else self.lines
+
+    @property
+    def figure_rows(self) -> int:
+        """Number of rows of the figures."""
+        return self.figures.height if self.in_all is None else self.in_all[0]
+
+    @property
+    def table_rows(self) -> int:
+        """Number of rows of the table."""
+        return self.table.height if self.in_all is None else self.in_all[1]
+
+    def cut(self, figures: int, table: int) -> Self:
+        """Return this section with only the first rows of its figures and of its table, which frees the others."""
+        lines = self.lines if self.columns or self.lines is None else self.lines.clear()
+        return replace(
+            self,
+            figures=_first(self.figures, figures if self.lines is not None else max(figures, table)),
+            lines=None if lines is None else _first(lines, table),
+            in_all=(self.figures.height, self.table.height),
+        )
 
     # The templates ask for rows several times.
     @cached_property
@@ -122,6 +144,13 @@ class Section:
     def is_empty(self) -> bool:
         """Whether there is nothing to see: no table and no chart."""
         return not self.rows and not self.charts
+
+
+def _first(frame: pl.DataFrame, rows: int) -> pl.DataFrame:
+    """Return the first rows of a frame, in memory of their own: a slice would keep the memory of all rows."""
+    if frame.height <= rows:
+        return frame
+    return pl.DataFrame(frame.head(rows).rows(), schema=frame.schema, orient="row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +170,15 @@ class Point:
 
 @dataclass(frozen=True)
 class Page:
-    """A report: name and title, main sentences (`points`), main numbers (`tiles`) and sections."""
+    """A report: name and title, main sentences (`points`), main numbers (`tiles`) and sections.
+
+    Sections may be made one after the other, while they are read: each holds all of its figures.
+    """
 
     name: str
     title: str
     lead: str
-    sections: Sequence[Section]
+    sections: Iterable[Section]
     tiles: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = field(default_factory=tuple)
     points: Sequence[Point] = ()

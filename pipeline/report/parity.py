@@ -1,6 +1,6 @@
 """Parity: whether markets are priced alike, what the gaps consist of, and whether floors are kept."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -46,23 +46,7 @@ def page(reader: Reader) -> Page:
         else "No offer could be compared with another market",
         f"Prices of each market against {against}, like for like; and selling prices against the floor."
         f"{_uncompared(reader.total('uncompared_total')['properties'], reference)}",
-        (
-            _score(score, exact),
-            _calendar(reader),
-            findings(
-                "findings",
-                found,
-                "Prices below the floor, markets that deviate, fees that differ where totals do not.",
-                "No findings on parity or floors are open. They appear as soon as a rule finds one.",
-            ),
-            _persistence(reader),
-            gap_decomposition(reader),
-            headroom(reader),
-            headroom_calendar(reader),
-            floor_compliance(reader),
-            packages(reader),
-            exchange_rates(reader),
-        ),
+        _sections(reader, score, exact, found),
         tiles=[
             (shown(pairs, 0), "like-for-like pairs"),
             (shown(counts["win"], 0), "win: cheaper"),
@@ -71,6 +55,24 @@ def page(reader: Reader) -> Page:
             (shown(found.height, 0), "findings"),
         ],
     )
+
+
+def _sections(reader: Reader, score: pl.DataFrame, exact: pl.DataFrame, found: pl.DataFrame) -> Iterator[Section]:
+    yield _score(score, exact)
+    yield _calendar(reader)
+    yield findings(
+        "findings",
+        found,
+        "Prices below the floor, markets that deviate, fees that differ where totals do not.",
+        "No findings on parity or floors are open. They appear as soon as a rule finds one.",
+    )
+    yield _persistence(reader)
+    yield gap_decomposition(reader)
+    yield headroom(reader)
+    yield headroom_calendar(reader)
+    yield floor_compliance(reader)
+    yield packages(reader)
+    yield exchange_rates(reader)
 
 
 def _uncompared(properties: int, reference: Sequence[str | None]) -> str:

@@ -1,5 +1,6 @@
 """Promotions: how often and how deep they are, whether they are real, and when they run."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
@@ -43,20 +44,7 @@ def page(reader: Reader) -> Page:
         if row["promoted"]
         else "No promotion is running",
         "How often and how deeply prices are discounted, and whether the price history supports it.",
-        (
-            _incidence(reader),
-            _honesty(reader),
-            findings(
-                "findings",
-                found,
-                "Promotions whose own figures contradict each other, that the price history of the same offer "
-                "contradicts, or that the floor keeps from being passed on. Indicators, not proof.",
-                "No offer breaks a promotion rule. Findings appear as soon as one does.",
-            ),
-            _histories(reader, found),
-            _calendar(reader),
-            _length(reader),
-        ),
+        _sections(reader, found),
         tiles=[
             (shown(row["promoted"], 0), "offers promoted"),
             (shown(honest["comparable"], 0), "of them with enough history"),
@@ -65,6 +53,21 @@ def page(reader: Reader) -> Page:
             (shown(found.height, 0), "findings"),
         ],
     )
+
+
+def _sections(reader: Reader, found: pl.DataFrame) -> Iterator[Section]:
+    yield _incidence(reader)
+    yield _honesty(reader)
+    yield findings(
+        "findings",
+        found,
+        "Promotions whose own figures contradict each other, that the price history of the same offer contradicts, or "
+        "that the floor keeps from being passed on. Indicators, not proof.",
+        "No offer breaks a promotion rule. Findings appear as soon as one does.",
+    )
+    yield _histories(reader, found)
+    yield _calendar(reader)
+    yield _length(reader)
 
 
 def _incidence(reader: Reader) -> Section:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 # Rows of all tables of a page: with its charts, it stays below 2 MB.
-_ROWS_OF_A_PAGE: Final = 1_500
+ROWS_OF_A_PAGE: Final = 1_500
 
 
-def rows_held(tables: Sequence[int], most: int = _ROWS_OF_A_PAGE) -> list[int]:
+def rows_held(tables: Sequence[int], most: int = ROWS_OF_A_PAGE) -> list[int]:
     """Return how many rows a page holds of each table: all of a small one; large ones share equally what is left."""
     held: dict[int, int] = {}
     for place, rows in sorted(enumerate(tables), key=lambda each: each[1]):

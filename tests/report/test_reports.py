@@ -45,6 +45,10 @@ def folder(lake, number):
     return lake.root / "reports" / sweep_id(number)
 
 
+def _csv(frame: pl.DataFrame) -> str:
+    return b"".join(as_csv(frame)).decode()
+
+
 def rows(file):
     return list(csv.DictReader(file.read_text().splitlines()))
 
@@ -134,7 +138,7 @@ def test_the_digest_says_that_another_market_is_the_reference_from_now_on(two_ni
     "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", "\r\n=1", "\tx", " =1", "\ufeff=1", "＝1", "－1"]
 )
 def test_no_cell_of_a_spreadsheet_begins_like_a_formula(text):
-    (row,) = csv.DictReader(io.StringIO(as_csv(pl.DataFrame({"name": [text]})).decode(), newline=""))
+    (row,) = csv.DictReader(io.StringIO(_csv(pl.DataFrame({"name": [text]})), newline=""))
     # Also before what would be run after a tab or a line break, where another cell may begin.
     assert row["name"].startswith("'")
     assert row["name"].replace("'", "") == printable(text)
@@ -146,7 +150,7 @@ OBEYED = "a\x00b\x1b]0;owned\x07c\x9b2Jd\x7fe\u202ef\ufeffg"
 
 def test_no_figure_holds_what_a_terminal_obeys_and_none_is_lost():
     frame = pl.DataFrame({"name": [OBEYED, "=" + OBEYED, "plain", None], "all": [[OBEYED], [], [], None]})
-    written = as_csv(frame).decode()
+    written = _csv(frame)
     shown = "a\\x00b\\x1b]0;owned\\x07c\\x9b2Jd\\x7fe\\u202ef\\ufeffg"
     assert [row["name"] for row in csv.DictReader(io.StringIO(written, newline=""))] == [
         shown,
