@@ -19,8 +19,9 @@ from pipeline.lake.relations import finding_rules
 from pipeline.report.case_evidence import Answer, Piece, Row, pieces
 from pipeline.report.case_sides import lines_of, stated
 from pipeline.report.ended_cases import with_why
-from pipeline.report.page import counted, money, percent, render, shown
+from pipeline.report.page import counted, money, percent, shown
 from pipeline.report.read import PROPERTY_PAGES, Reader
+from pipeline.report.render import render
 from pipeline.report.words import role_said, rule_said, said
 
 # Links to other cases on a page.

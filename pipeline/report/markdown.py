@@ -5,8 +5,8 @@ from base64 import b64encode
 from collections.abc import Sequence
 
 from pipeline.domain.texts import in_markdown
-from pipeline.report.page import day_colours
 from pipeline.report.page_files import Written
+from pipeline.report.render import day_colours
 
 _SVG = re.compile(r"<svg .*?</svg>", re.DOTALL)
 

@@ -1,23 +1,17 @@
-"""A page: sections that each state one result, show it, and explain what it does and does not mean.
+"""A page: sections that each state one result, show it, and explain what it does and does not mean."""
 
-The templates escape text from the supplier.
-"""
-
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Self
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from pipeline.report.charts import Drawing, with_title
-from pipeline.report.script import TABLES, TABLES_SOURCE
-from pipeline.report.words import printed, said
+from pipeline.report.charts import Drawing
+from pipeline.report.words import said
 
 # Rows of a table that a page shows; CSV and Parquet files have all.
 ROWS_SHOWN = 25
@@ -184,20 +178,6 @@ class Page:
     points: Sequence[Point] = ()
 
 
-def render(template: str, context: Mapping[str, Any]) -> str:
-    """Return a page of `pipeline/report/<template>.html.j2`."""
-    return _environment().get_template(f"{template}.html.j2").render(context)
-
-
-def day_colours() -> str:
-    """Return the light colours of a page as a CSS rule."""
-    loader = _environment().loader
-    assert loader is not None  # noqa: S101 - made with one
-    found = re.search(r":root \{[^}]*\}", loader.get_source(_environment(), "layout.html.j2")[0])
-    assert found is not None  # noqa: S101 - it begins with them
-    return found[0]
-
-
 def shown(value: object, digits: int | None = None) -> str:
     """Return a value as text; a missing one as a dash."""
     if value is None:
@@ -252,28 +232,3 @@ def _level(number: str) -> str:
 
 def _is_seen(number: str) -> bool:
     return any(digit in "123456789" for digit in number)
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("pipeline.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=printed,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["shown"] = shown
-    environment.filters["said"] = lambda value, column: said(column, value)
-    environment.filters["named"] = with_title
-    environment.filters["coded"] = _coded
-    # Our own file, as its hash says.
-    environment.globals |= {"tables_script": Markup(TABLES), "tables_source": TABLES_SOURCE}  # noqa: S704 - our own file
-    return environment
-
-
-def _coded(text: str) -> Markup:
-    """Return a note with its commands (in backticks) as code."""
-    parts = [str(escape(printed(part))) for part in text.split("`")]
-    return Markup("".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts)))  # noqa: S704 - escaped

@@ -13,9 +13,10 @@ from pipeline.report.case_page import case_pages
 from pipeline.report.charts import Pen, begun
 from pipeline.report.figures import as_csv, as_json
 from pipeline.report.menu import LABELS, file_name
-from pipeline.report.page import Page, render
+from pipeline.report.page import Page
 from pipeline.report.property_pages import property_pages
 from pipeline.report.read import CASES, PROPERTY_PAGES, Reader
+from pipeline.report.render import render
 from pipeline.report.rows_held import ROWS_OF_A_PAGE, rows_held
 from pipeline.report.words import said
 

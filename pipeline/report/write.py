@@ -18,9 +18,10 @@ from pipeline.report.charts import Pen, here
 from pipeline.report.dictionary import SCHEMAS, described
 from pipeline.report.large_night import is_large, write_apart
 from pipeline.report.menu import link_quality_page, links_of, pages_of
-from pipeline.report.page import Page, render
+from pipeline.report.page import Page
 from pipeline.report.page_files import REPORTS, Written, begin_page, finish_page, write_parts
 from pipeline.report.read import CASES, Reader
+from pipeline.report.render import render
 from pipeline.report.scope import Scope
 
 _DICTIONARY = "dictionary.html"

@@ -13,7 +13,8 @@ from playwright.sync_api import sync_playwright
 from pipeline.inputs.load import load
 from pipeline.publish.refresh import refresh
 from pipeline.report import Scope, write_reports
-from pipeline.report.page import Column, Section, render
+from pipeline.report.page import Column, Section
+from pipeline.report.render import render
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
