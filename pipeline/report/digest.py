@@ -17,14 +17,12 @@ from pipeline.report.words import said
 
 _STATUS_COLOURS = ("#4477aa", "#b9c6d2", "#8a8a8a", "#d65a6f", "#b2412f", "#e0c060")
 _FIRST_NIGHT = "This is the first published night: price changes appear from the second night on."
-# Nights drawn, and moves listed.
-_NIGHTS, _LARGEST = 30, 10
+# Nights drawn, moves listed, and moves in the figures.
+_NIGHTS, _LARGEST, _MOVES = 30, 10, 1000
 
 
 def page(reader: Reader) -> Page:
     """Return the digest of the last published night."""
-    order = "abs(change_pct) DESC, source DESC, property_id, offer_key"
-    first_of_each = f"row_number() OVER (PARTITION BY property_id ORDER BY {order}) = 1"
     changes = Changes(
         cases=open_cases(reader),
         ended_cases=ended_cases(reader),
@@ -32,7 +30,7 @@ def page(reader: Reader) -> Page:
         new=new_flags(reader),
         ended=ended_flags(reader),
         moves=reader.total("price_move_total"),
-        largest=reader.named(reader.rows("report.price_move", order=order, limit=1000, qualify=first_of_each)),
+        largest=reader.named(_largest_moves(reader)),
     )
     return Page(
         "digest",
@@ -95,6 +93,19 @@ def _moves(reader: Reader, changes: Changes) -> Section:
         why_empty=_FIRST_NIGHT if reader.is_first_night else "No total has changed.",
         source="report.price_move",
     )
+
+
+def _largest_moves(reader: Reader) -> pl.DataFrame:
+    """Return the largest move of each property, the largest of all first."""
+    order = "abs(change_pct) DESC, source DESC, property_id, offer_key"
+    first_of_each = f"row_number() OVER (PARTITION BY property_id ORDER BY {order}) = 1"
+    found = pl.concat(
+        reader.rows("report.price_move", order=order, limit=_MOVES, qualify=first_of_each, where=some)
+        for some in reader.some_at_a_time("property_id")
+    )
+    # Of each property there is one.
+    by = (pl.col("change_pct").abs(), pl.col("source"), pl.col("property_id"))
+    return found.sort(*by, descending=[True, True, False]).head(_MOVES)
 
 
 def _largest(reader: Reader, moves: pl.DataFrame) -> Section:

@@ -5,12 +5,15 @@ JSON neutralise such text, and Parquet keeps it as received.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 
 from pipeline.domain.texts import GUARDED, in_a_cell, printable_json
 
@@ -18,9 +21,10 @@ from pipeline.domain.texts import GUARDED, in_a_cell, printable_json
 _ROWS_AT_ONCE = 20_000
 
 
-def as_csv(frame: pl.DataFrame) -> Iterator[bytes]:
-    """Yield a frame as parts of a CSV file with neutralised text; nested values are JSON."""
-    for place, part in enumerate(frame.iter_slices(_ROWS_AT_ONCE) if frame.height else [frame]):
+def as_csv(frames: Iterable[pl.DataFrame]) -> Iterator[bytes]:
+    """Yield the rows of frames as parts of a CSV file with neutralised text; nested values are JSON."""
+    slices = (part for frame in frames for part in (frame.iter_slices(_ROWS_AT_ONCE) if frame.height else [frame]))
+    for place, part in enumerate(slices):
         flat = part.with_columns(
             pl.col(name).map_elements(_json, return_dtype=pl.String)
             for name, kind in part.schema.items()
@@ -28,6 +32,19 @@ def as_csv(frame: pl.DataFrame) -> Iterator[bytes]:
         )
         safe = flat.with_columns(_guarded(flat[name]) for name, kind in flat.schema.items() if kind == pl.String)
         yield safe.write_csv(datetime_format="%Y-%m-%dT%H:%M:%SZ", include_header=place == 0).encode()
+
+
+def write_parquet(place: Path, frames: Iterable[pl.DataFrame]) -> None:
+    """Write the rows of frames as Parquet; of several, each is a row group."""
+    first, *second = islice(rest := iter(frames), 2)
+    if not second:
+        first.write_parquet(place)
+        return
+    table = first.to_arrow()
+    with pq.ParquetWriter(place, table.schema, compression="zstd") as writer:
+        writer.write_table(table)
+        for frame in chain(second, rest):
+            writer.write_table(frame.to_arrow().cast(table.schema))
 
 
 def as_json(page: dict[str, Any]) -> bytes:

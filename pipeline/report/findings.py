@@ -1,11 +1,13 @@
 """Findings on a page: the flags of some rules, the most severe first, each with the command that replays it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from pipeline.report.page import PROPERTY, Column, Section, counted, named
 from pipeline.report.read import Reader
+from pipeline.report.rows_held import ROWS_OF_A_PAGE
 from pipeline.report.words import rule_said
 
 # The most severe first.
@@ -15,6 +17,8 @@ MOST_SEVERE_FIRST = (
     "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST, flag_id"
 )
 
+# Flags of which all is read at once.
+_AT_ONCE = 20_000
 # Findings shown of a rule, so that one rule does not crowd out the others.
 _OF_A_RULE = 5
 # What makes a row of a table: its most severe finding stands for all of them.
@@ -30,13 +34,53 @@ WHAT_AND_WHERE = (
 )
 
 
-def flags(reader: Reader, rules: Sequence[str]) -> pl.DataFrame:
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """Flags in the order of a page: what each is, by which they are counted; all of some flags is read when needed.
+
+    A large night has hundreds of thousands, which take half a kilobyte each.
+    """
+
+    narrow: pl.DataFrame
+    """One row per flag: `flag_id`, `rule`, `severity`, `property_id`, `market`, and perhaps more."""
+    of: Callable[[pl.Series], pl.DataFrame]
+    """Returns all columns of the flags with some ids, in the order of these."""
+
+    @property
+    def number(self) -> int:
+        """How many they are."""
+        return self.narrow.height
+
+
+def flags(reader: Reader, rules: Sequence[str]) -> Flags:
     """Return the open flags of rules within the scope, the most severe first."""
     named = ", ".join(f"'{rule}'" for rule in rules)
-    return worded(reader, reader.rows("report.flag", order=MOST_SEVERE_FIRST, where=f"rule IN ({named})"))
+    return read_flags(reader, "report.flag", f"rule IN ({named})")
 
 
-def worded(reader: Reader, found: pl.DataFrame) -> pl.DataFrame:
+def read_flags(reader: Reader, relation: str, where: str, *more: str) -> Flags:
+    """Return flags of a relation within the scope, the most severe first; `more` are further columns to count by."""
+
+    def of(ids: pl.Series) -> pl.DataFrame:
+        return _worded(reader, _rows_of(reader, relation, ids, where))
+
+    only = ", ".join(("flag_id", *_ALIKE, "severity", *more))
+    return Flags(reader.rows(relation, only=only, order=MOST_SEVERE_FIRST, where=where), of)
+
+
+def _rows_of(reader: Reader, relation: str, ids: pl.Series, where: str) -> pl.DataFrame:
+    wanted = pl.DataFrame({"flag_id": ids})
+    reader.session.register("wanted", wanted.to_arrow())
+    try:
+        found = reader.query(
+            f"SELECT flag.* FROM {relation} AS flag SEMI JOIN wanted ON wanted.flag_id = flag.flag_id WHERE {where}"  # noqa: S608 - our own names
+        )
+    finally:
+        reader.session.unregister("wanted")
+    return wanted.join(found, on="flag_id", how="left", maintain_order="left").select(found.columns)
+
+
+def _worded(reader: Reader, found: pl.DataFrame) -> pl.DataFrame:
     """Return flags with their rule in words and the names of their properties."""
     said = pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
     return reader.with_cases(reader.named(found)).with_columns(said)
@@ -71,16 +115,30 @@ def in_rows(found: pl.DataFrame, of_a_rule: int = _OF_A_RULE) -> tuple[pl.DataFr
     return rows.sort(turn, maintain_order=True), number
 
 
-def shown_first(found: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
-    """Return all flags, those that a table shows first."""
-    first = shown.select("flag_id").join(found, on="flag_id", maintain_order="left")
-    rest = found.join(first, on="flag_id", how="anti", maintain_order="left")
-    return pl.concat([first.select(found.columns), rest]).drop("case_page")
+def section_of(found: Flags, of_a_rule: int, section: Section) -> Section:
+    """Return a section with flags as its figures, those that its table shows first, and the rows of its table."""
+    rows, shown = in_rows(found.narrow, of_a_rule)
+    held = rows.head(ROWS_OF_A_PAGE)
+    lines = found.of(held["flag_id"]).with_columns(held["alike"])
+    first = rows["flag_id"].head(shown)
+    ids = pl.concat([first, found.narrow["flag_id"].filter(~found.narrow["flag_id"].is_in(first.implode()))])
+
+    def part(start: int) -> pl.DataFrame:
+        return found.of(ids[start : start + _AT_ONCE]).drop("case_page")
+
+    return replace(
+        section,
+        figures=part(0),
+        further=lambda: map(part, range(_AT_ONCE, ids.len(), _AT_ONCE)),
+        lines=lines,
+        shown=shown,
+        in_all=(found.number, rows.height),
+    )
 
 
 def findings(
     name: str,
-    found: pl.DataFrame,
+    found: Flags,
     note: str,
     why_empty: str,
     *,
@@ -88,16 +146,15 @@ def findings(
     of_a_rule: int = _OF_A_RULE,
 ) -> Section:
     """Return a section of flags; its title counts them by severity, and its table shows the worst of each property."""
-    rows, shown = in_rows(found, of_a_rule)
-    return Section(
+    made = Section(
         name,
-        f"{counted(found.height, 'finding')} {are[found.height != 1]}: {by_severity(found)}"
-        if found.height
+        f"{counted(found.number, 'finding')} {are[found.number != 1]}: {by_severity(found.narrow)}"
+        if found.number
         else f"No finding {are[0]}",
         f"{note} {A_ROW} The first rows are the most severe of each rule, one per property; the files below have "
         "every finding. The case shows both answers side by side. `nightaudit explain`, with the flag below a finding, "
         "traces it to its raw answers and recomputes it.",
-        shown_first(found, rows.head(shown)),
+        found.narrow,
         columns=[
             *WHAT_AND_WHERE,
             ALIKE,
@@ -106,11 +163,12 @@ def findings(
             Column("finding", "In words, and the flag", is_wide=True, below="flag_id", links="pages"),
         ],
         why_empty=why_empty,
-        shown=shown,
         source="report.flag",
-        lines=rows.with_columns(
-            pl.when(pl.col("case_page").is_not_null())
-            .then(pl.concat_list(pl.struct(pl.lit("the case").alias("text"), pl.col("case_page").alias("href"))))
-            .alias("pages")
-        ),
     )
+    made = section_of(found, of_a_rule, made)
+    pages = (
+        pl.when(pl.col("case_page").is_not_null())
+        .then(pl.concat_list(pl.struct(pl.lit("the case").alias("text"), pl.col("case_page").alias("href"))))
+        .alias("pages")
+    )
+    return replace(made, lines=made.table.with_columns(pages))

@@ -1,16 +1,17 @@
 """Changes of findings in the last night: new ones, ended ones, and how many each rule has."""
 
+from dataclasses import replace
+
 import polars as pl
 
 from pipeline.report.findings import (
     A_ROW,
     ALIKE,
-    MOST_SEVERE_FIRST,
     WHAT_AND_WHERE,
+    Flags,
     findings,
-    in_rows,
-    shown_first,
-    worded,
+    read_flags,
+    section_of,
 )
 from pipeline.report.page import Column, Section, counted, whole
 from pipeline.report.read import Reader
@@ -22,23 +23,18 @@ _OF_A_RULE = 1
 _HOURS_AS_SUCH = 48
 
 
-def new_flags(reader: Reader) -> pl.DataFrame:
+def new_flags(reader: Reader) -> Flags:
     """Return the findings that the last night flagged for the first time, the most severe first."""
-    found = reader.rows(
-        "report.flag", order=MOST_SEVERE_FIRST, where=f"first_flagged_sweep_id = '{reader.night['sweep_id']}'"
-    )
-    return worded(reader, found)
+    return read_flags(reader, "report.flag", f"first_flagged_sweep_id = '{reader.night['sweep_id']}'")
 
 
-def ended_flags(reader: Reader) -> pl.DataFrame:
+def ended_flags(reader: Reader) -> Flags:
     """Return the findings that ended with the last night, the most severe first."""
-    found = reader.rows(
-        "report.flag_history", order=MOST_SEVERE_FIRST, where=f"resolved_sweep_id = '{reader.night['sweep_id']}'"
-    )
-    return worded(reader, found)
+    where = f"resolved_sweep_id = '{reader.night['sweep_id']}'"
+    return read_flags(reader, "report.flag_history", where, "hours_to_resolve")
 
 
-def new_section(new: pl.DataFrame, *, is_first_night: bool) -> Section:
+def new_section(new: Flags, *, is_first_night: bool) -> Section:
     """Return the section of new findings."""
     note = "Findings that did not exist the night before."
     if is_first_night:
@@ -47,20 +43,19 @@ def new_section(new: pl.DataFrame, *, is_first_night: bool) -> Section:
     return findings("new_findings", new, note, why_empty, are=("is new", "are new"), of_a_rule=_OF_A_RULE)
 
 
-def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
+def ended_section(ended: Flags, *, is_first_night: bool) -> Section:
     """Return the section of findings that ended, with the time that each took."""
-    resolved = ended["hours_to_resolve"].drop_nulls()
+    resolved = ended.narrow["hours_to_resolve"].drop_nulls()
     median = resolved.median()
     took = ""
     if isinstance(median, float):
-        some = "" if resolved.len() == ended.height else f"; {resolved.len():,} were resolved"
+        some = "" if resolved.len() == ended.number else f"; {resolved.len():,} were resolved"
         within = f"{median:,.0f} hours" if median < _HOURS_AS_SUCH else f"{median / 24:,.0f} days"
         took = f"{some}, half of them within {within}"
-    rows, shown = in_rows(ended, _OF_A_RULE)
-    return Section(
+    made = Section(
         "ended_findings",
-        f"{counted(ended.height, 'finding')} ended{took}"
-        if ended.height
+        f"{counted(ended.number, 'finding')} ended{took}"
+        if ended.number
         else "No earlier findings that could end"
         if is_first_night
         else "No finding ended",
@@ -68,8 +63,7 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         "requested, or its stay begins. Days count from the sweep that first flagged it; a finding whose stay began "
         "was not resolved and has none. "
         f"{A_ROW} The first rows are the most severe of each rule.",
-        shown_first(ended, rows.head(shown)),
-        lines=rows.with_columns((pl.col("hours_to_resolve") / 24).alias("days_to_resolve")),
+        ended.narrow,
         columns=[
             *WHAT_AND_WHERE,
             ALIKE,
@@ -80,17 +74,18 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         why_empty="This is the first published night: findings can end from the second night on."
         if is_first_night
         else "Every finding of the previous night is still open, or got no answer.",
-        shown=shown,
         source="report.flag_history",
     )
+    made = section_of(ended, _OF_A_RULE, made)
+    return replace(made, lines=made.table.with_columns((pl.col("hours_to_resolve") / 24).alias("days_to_resolve")))
 
 
-def by_rule_section(standing: pl.DataFrame, new: pl.DataFrame, ended: pl.DataFrame) -> Section:
+def by_rule_section(standing: pl.DataFrame, new: Flags, ended: Flags) -> Section:
     """Return the section that counts findings by rule."""
     by_rule = (
         _counts(standing, "standing")
-        .join(_counts(new, "new"), on="rule", how="full", coalesce=True)
-        .join(_counts(ended, "ended"), on="rule", how="full", coalesce=True)
+        .join(_counts(new.narrow, "new"), on="rule", how="full", coalesce=True)
+        .join(_counts(ended.narrow, "ended"), on="rule", how="full", coalesce=True)
         .join(_counts(standing.filter(pl.col("severity") == "high"), "high"), on="rule", how="left")
         .with_columns(pl.col("standing", "new", "ended", "high").fill_null(0).cast(pl.Int64))
         .with_columns(pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words"))

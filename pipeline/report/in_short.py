@@ -9,7 +9,7 @@ import polars as pl
 from pipeline.report.case_calls import cases_points
 from pipeline.report.cases import calls, problems
 from pipeline.report.ended_cases import ended_points, ended_problems
-from pipeline.report.findings import by_severity
+from pipeline.report.findings import Flags, by_severity
 from pipeline.report.page import Point, counted, money, percent, share, shown
 from pipeline.report.read import Reader
 from pipeline.report.whole_night import of_whole_night
@@ -27,8 +27,8 @@ class Changes:
     cases: pl.DataFrame
     ended_cases: pl.DataFrame
     standing: pl.DataFrame
-    new: pl.DataFrame
-    ended: pl.DataFrame
+    new: Flags
+    ended: Flags
     # The row of `sql/page/price_move_total.sql`.
     moves: Mapping[str, Any]
     largest: pl.DataFrame
@@ -75,8 +75,8 @@ def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
     limited = [
         (shown(changes.moves["offers"], 0), "prices changed"),
         (shown(changes.standing.height, 0), "findings open"),
-        (shown(changes.new.height, 0), "findings new"),
-        (shown(changes.ended.height, 0), "findings ended"),
+        (shown(changes.new.number, 0), "findings new"),
+        (shown(changes.ended.number, 0), "findings ended"),
     ]
     if reader.scope.words:
         return limited
@@ -104,7 +104,7 @@ def answered(night: Mapping[str, Any]) -> int:
 
 
 def _of_findings(reader: Reader, changes: Changes) -> list[Point]:
-    new, ended, standing = changes.new, changes.ended.height, changes.standing.height
+    new, ended, standing = changes.new.narrow, changes.ended.number, changes.standing.height
     if new.height == 0:
         return [Point(f"No new findings; {ended:,} ended, {standing:,} are open.", "ended_findings", "good")]
     tone = "bad" if "high" in new["severity"] else "warn"

@@ -1,6 +1,6 @@
 """A page: sections that each state one result, show it, and explain what it does and does not mean."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -97,11 +97,19 @@ class Section:
     """Rows that the page holds, of which it shows `shown` at first; None: all."""
     in_all: tuple[int, int] | None = None
     """Rows of the figures and of the table, if only the first of each are kept; None: all are."""
+    further: Callable[[], Iterable[pl.DataFrame]] = tuple
+    """Reads the rows that follow `figures`, some at a time, if there are too many to hold."""
 
     @property
     def table(self) -> pl.DataFrame:
         """The rows for the page's table."""
         return self.figures if self.lines is None else self.lines
+
+    @property
+    def parts(self) -> Iterator[pl.DataFrame]:
+        """All figures, some at a time."""
+        yield self.figures
+        yield from self.further()
 
     @property
     def figure_rows(self) -> int:
@@ -120,7 +128,8 @@ class Section:
             self,
             figures=_first(self.figures, figures if self.lines is not None else max(figures, table)),
             lines=None if lines is None else _first(lines, table),
-            in_all=(self.figures.height, self.table.height),
+            in_all=(self.figure_rows, self.table_rows),
+            further=tuple,
         )
 
     # The templates ask for rows several times.

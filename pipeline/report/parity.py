@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.report.chart_kinds import around_zero, calendar, shares
 from pipeline.report.charts import svg
-from pipeline.report.findings import findings, flags
+from pipeline.report.findings import Flags, findings, flags
 from pipeline.report.floors import floor_compliance, headroom, headroom_calendar, packages
 from pipeline.report.gaps import ONE_MARKET, exchange_rates, gap_decomposition
 from pipeline.report.page import Column, Page, Section, counted, named, share, shown, whole
@@ -52,12 +52,12 @@ def page(reader: Reader) -> Page:
             (shown(counts["win"], 0), "win: cheaper"),
             (shown(counts["meet"], 0), "meet: within the tolerance"),
             (shown(lose, 0), "lose: dearer"),
-            (shown(found.height, 0), "findings"),
+            (shown(found.number, 0), "findings"),
         ],
     )
 
 
-def _sections(reader: Reader, score: pl.DataFrame, exact: pl.DataFrame, found: pl.DataFrame) -> Iterator[Section]:
+def _sections(reader: Reader, score: pl.DataFrame, exact: pl.DataFrame, found: Flags) -> Iterator[Section]:
     yield _score(score, exact)
     yield _calendar(reader)
     yield findings(

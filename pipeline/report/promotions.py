@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.report.chart_kinds import calendar, shares
 from pipeline.report.charts import INK, SERIES, SOFT, WIDTH, AnyChart, chart, svg
-from pipeline.report.findings import findings, flags
+from pipeline.report.findings import Flags, findings, flags
 from pipeline.report.page import Column, Page, Section, counted, named, percent, share, shown, whole
 from pipeline.report.read import Reader
 from pipeline.report.words import are_alike, first_of, kinds_said, lead_days_said, said
@@ -50,12 +50,12 @@ def page(reader: Reader) -> Page:
             (shown(honest["comparable"], 0), "of them with enough history"),
             (shown(honest["never_charged"], 0), "struck-through prices never charged"),
             (shown(honest["evergreen"], 0), "promotions without an end so far"),
-            (shown(found.height, 0), "findings"),
+            (shown(found.number, 0), "findings"),
         ],
     )
 
 
-def _sections(reader: Reader, found: pl.DataFrame) -> Iterator[Section]:
+def _sections(reader: Reader, found: Flags) -> Iterator[Section]:
     yield _incidence(reader)
     yield _honesty(reader)
     yield findings(
@@ -183,9 +183,10 @@ def _honesty(reader: Reader) -> Section:
     )
 
 
-def _histories(reader: Reader, found: pl.DataFrame) -> Section:
-    worst = found.filter(pl.col("rule").is_in(["reference_never_charged", "evergreen_promotion"]))
-    worst = worst.unique(subset=["property_id"], keep="first", maintain_order=True).head(_DRAWN_OFFERS)
+def _histories(reader: Reader, found: Flags) -> Section:
+    false = found.narrow.filter(pl.col("rule").is_in(["reference_never_charged", "evergreen_promotion"]))
+    of_each = false.unique(subset=["property_id"], keep="first", maintain_order=True)
+    worst = found.of(of_each["flag_id"].head(_DRAWN_OFFERS))
     keys = worst.select(pl.col("evidence").list.first().struct.field("offer_key"), "source", "property_id")
     history = reader.query(
         "SELECT source, property_id, offer_key, market, check_in, nights, room_name, valid_from, "

@@ -15,10 +15,10 @@ from pipeline.report.case_rows import ended_of, with_case_ids
 from pipeline.report.scope import Scope
 from pipeline.report.which_pages import costly_properties, first_cases
 
-# What a query may use that does not fit into the memory of a report.
-_MEMORY_OF_LARGE = "1GB"
-# Properties whose stays are counted at once.
-_PROPERTIES_AT_ONCE = 500
+# What a query may use that does not fit into the memory of a report: with the rest of its process, 700 MB.
+_MEMORY_OF_LARGE = "400MB"
+# Properties whose offers are read at once, where those of all would not fit: some two million offers.
+_PROPERTIES_AT_ONCE = 2_000
 # Folders of the pages of cases and of properties.
 CASES, PROPERTY_PAGES = "cases", "properties"
 # The most of each, the most urgent first: writing them takes some seconds, and a manager calls about fewer.
@@ -94,10 +94,14 @@ class Reader:
 
         Some properties at a time: a median holds all its values in memory, and those of every stay would not fit.
         """
+        return pl.concat(self.figures(name, also=its) for its in self.some_at_a_time("its_property_id"))
+
+    def some_at_a_time(self, column: str) -> list[str]:
+        """Return conditions on a column of property ids that divide the properties of the night, in their order."""
         ends = self._ids.gather_every(_PROPERTIES_AT_ONCE, _PROPERTIES_AT_ONCE)
-        lower = ["true", *(f"its_property_id >= {first}" for first in ends)]
-        upper = [*(f"its_property_id < {end}" for end in ends), "true"]
-        return pl.concat(self.figures(name, also=f"{a} AND {b}") for a, b in zip(lower, upper, strict=True))
+        lower = ["true", *(f"{column} >= {first}" for first in ends)]
+        upper = [*(f"{column} < {end}" for end in ends), "true"]
+        return [f"{first} AND {end}" for first, end in zip(lower, upper, strict=True)]
 
     def total(self, name: str) -> dict[str, Any]:
         """Return the one row of `sql/page/<name>.sql` within the scope."""
@@ -169,10 +173,13 @@ class Reader:
 
     def with_cases(self, flags: pl.DataFrame) -> pl.DataFrame:
         """Return flags with their open cases and the pages of these, also where a case is wider than the filters."""
-        cases = self._unclosed
-        if self.scope.words:
-            cases = self.query("SELECT * FROM report.finding_case WHERE status <> 'closed' ORDER BY urgency")
-        return with_case_ids(flags, cases).with_columns(self.case_page)
+        return with_case_ids(flags, self._unclosed_of_all).with_columns(self.case_page)
+
+    @cached_property
+    def _unclosed_of_all(self) -> pl.DataFrame:
+        if not self.scope.words:
+            return self._unclosed
+        return self.query("SELECT * FROM report.finding_case WHERE status <> 'closed' ORDER BY urgency")
 
     def whole(self, relation: str) -> None:
         """Note that a section reads a relation unfiltered."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipeline.report.findings import findings
+from pipeline.report import findings as module
+from pipeline.report.findings import Flags, findings
 from pipeline.report.rows_held import rows_held
 
 
-def flags(*found: tuple[str, int, str]) -> pl.DataFrame:
+def flags(*found: tuple[str, int, str]) -> Flags:
     """Return flags, the most severe first."""
-    return pl.DataFrame(
+    rows = pl.DataFrame(
         [
             {
                 "flag_id": f"f{number}",
@@ -27,6 +28,8 @@ def flags(*found: tuple[str, int, str]) -> pl.DataFrame:
         ],
         schema_overrides={"case_page": pl.String},
     )
+    narrow = rows.select("flag_id", "rule", "severity", "property_id", "market")
+    return Flags(narrow, lambda ids: ids.to_frame("flag_id").join(rows, on="flag_id", maintain_order="left"))
 
 
 def test_alike_findings_are_one_row_with_their_number_and_the_figures_have_each():
@@ -36,7 +39,7 @@ def test_alike_findings_are_one_row_with_their_number_and_the_figures_have_each(
         ("f300", 1),
         ("f301", 1),
     ]
-    assert section.figures.height == 302
+    assert section.figure_rows == section.figures.height == 302
     assert section.title == "302 findings are open: all high"
 
 
@@ -45,6 +48,27 @@ def test_each_property_has_a_row_before_any_has_a_second_that_is_not_among_the_f
     section = findings("f", flags(*found), "", "", of_a_rule=2)
     assert section.shown == 2
     assert section.table["property_id"].head(9).to_list() == list(range(9))
+
+
+def test_of_many_findings_a_few_are_read_at_once_and_the_figures_have_all_those_shown_first(monkeypatch):
+    """Fails if all columns of all flags are read together: of a large night, they would not fit into memory."""
+    found = flags(*[("wrong", at % 7, "DE") for at in range(100)], ("worse", 3, "SE"))
+    read: list[int] = []
+
+    def of(ids: pl.Series) -> pl.DataFrame:
+        read.append(ids.len())
+        return found.of(ids)
+
+    monkeypatch.setattr(module, "_AT_ONCE", 9)
+    monkeypatch.setattr(module, "ROWS_OF_A_PAGE", 4)
+    section = findings("f", Flags(found.narrow, of), "", "", of_a_rule=2)
+    figures = pl.concat(section.parts)
+    assert max(read) == 9
+    assert (section.figure_rows, section.table_rows, section.table.height) == (101, 8, 4)
+    assert figures.height == figures["flag_id"].n_unique() == 101
+    assert figures["flag_id"].head(section.shown).to_list() == section.table["flag_id"].head(section.shown).to_list()
+    rest = figures["flag_id"][section.shown :].to_list()
+    assert rest == [flag for flag in found.narrow["flag_id"] if flag in set(rest)]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pipeline.domain.errors import LakeError
 from pipeline.lake.database import open_published
 from pipeline.report import REPORTS, Scope, large_night, page_files, write_reports
 from pipeline.report.charts import here
-from pipeline.report.figures import as_csv
+from pipeline.report.figures import as_csv, write_parquet
 from pipeline.report.page import Column, Page, Section
 from pipeline.report.read import Reader
 
@@ -115,9 +115,21 @@ def test_the_rows_that_a_page_keeps_are_the_first_ones_with_all_their_types():
 
 def test_a_large_csv_is_written_in_parts_that_make_up_the_same_file():
     frame = pl.DataFrame({"number": range(45_000), "texts": [["=1", None]] * 45_000})
-    parts = list(as_csv(frame))
+    parts = list(as_csv([frame]))
+    assert b"".join(as_csv([frame.head(7), frame[7:]])) == b"".join(parts)
     assert len(parts) == 3
     lines = b"".join(parts).decode().splitlines()
     assert lines[0] == "number,texts"
     assert len(lines) == 45_001
     assert lines[-1].startswith("44999,")
+
+
+def test_parquet_in_parts_holds_the_rows_of_all_with_their_types(tmp_path):
+    frame = pl.DataFrame(
+        {"name": ["a", None, "c"], "total": [Decimal(1), None, Decimal(3)], "parts": [[{"a": 1}], [], None]},
+        schema_overrides={"total": pl.Decimal(18, 4)},
+    )
+    write_parquet(tmp_path / "parts.parquet", [frame.head(1), frame[1:]])
+    write_parquet(tmp_path / "one.parquet", [frame])
+    assert pl.read_parquet(tmp_path / "parts.parquet").equals(frame)
+    assert pl.read_parquet(tmp_path / "one.parquet").equals(frame)
