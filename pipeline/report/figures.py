@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pipeline.domain.texts import GUARDED, in_a_cell, printable_json
 
 # Rows that are made text at once: nested values and texts take many times the memory that they have in a frame.
-_ROWS_AT_ONCE = 20_000
+_ROWS_AT_ONCE = 5_000
 
 
 def as_csv(frames: Iterable[pl.DataFrame]) -> Iterator[bytes]:

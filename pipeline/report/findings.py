@@ -18,7 +18,7 @@ MOST_SEVERE_FIRST = (
 )
 
 # Flags of which all is read at once.
-_AT_ONCE = 20_000
+_AT_ONCE = 10_000
 # Findings shown of a rule, so that one rule does not crowd out the others.
 _OF_A_RULE = 5
 # What makes a row of a table: its most severe finding stands for all of them.
