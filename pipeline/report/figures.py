@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,30 +21,34 @@ from pipeline.domain.texts import GUARDED, in_a_cell, printable_json
 _ROWS_AT_ONCE = 5_000
 
 
-def as_csv(frames: Iterable[pl.DataFrame]) -> Iterator[bytes]:
-    """Yield the rows of frames as parts of a CSV file with neutralised text; nested values are JSON."""
-    slices = (part for frame in frames for part in (frame.iter_slices(_ROWS_AT_ONCE) if frame.height else [frame]))
-    for place, part in enumerate(slices):
+def write_figures(frames: Iterable[pl.DataFrame], csv: Path, parquet: Path) -> None:
+    """Write the rows of frames as CSV and as Parquet, in which each of several frames is a row group."""
+    ahead = iter(frames)
+    first, second = next(ahead), next(ahead, None)
+    with csv.open("wb") as file:
+        file.writelines(as_csv(first))
+        if second is None:
+            first.write_parquet(parquet)
+            return
+        table = first.to_arrow()
+        with pq.ParquetWriter(parquet, table.schema, compression="zstd") as writer:
+            writer.write_table(table)
+            for frame in chain([second], ahead):
+                file.writelines(as_csv(frame, has_header=False))
+                writer.write_table(frame.to_arrow().cast(table.schema))
+
+
+def as_csv(frame: pl.DataFrame, *, has_header: bool = True) -> Iterator[bytes]:
+    """Yield a frame as parts of a CSV file with neutralised text; nested values are JSON."""
+    for place, part in enumerate(frame.iter_slices(_ROWS_AT_ONCE) if frame.height else [frame]):
         flat = part.with_columns(
             pl.col(name).map_elements(_json, return_dtype=pl.String)
             for name, kind in part.schema.items()
             if kind.is_nested()
         )
         safe = flat.with_columns(_guarded(flat[name]) for name, kind in flat.schema.items() if kind == pl.String)
-        yield safe.write_csv(datetime_format="%Y-%m-%dT%H:%M:%SZ", include_header=place == 0).encode()
-
-
-def write_parquet(place: Path, frames: Iterable[pl.DataFrame]) -> None:
-    """Write the rows of frames as Parquet; of several, each is a row group."""
-    first, *second = islice(rest := iter(frames), 2)
-    if not second:
-        first.write_parquet(place)
-        return
-    table = first.to_arrow()
-    with pq.ParquetWriter(place, table.schema, compression="zstd") as writer:
-        writer.write_table(table)
-        for frame in chain(second, rest):
-            writer.write_table(frame.to_arrow().cast(table.schema))
+        is_first = has_header and place == 0
+        yield safe.write_csv(datetime_format="%Y-%m-%dT%H:%M:%SZ", include_header=is_first).encode()
 
 
 def as_json(page: dict[str, Any]) -> bytes:

@@ -11,7 +11,7 @@ from pipeline.lake import Lake, building, write_in_place
 from pipeline.report import availability, digest, parity, promotions
 from pipeline.report.case_page import case_pages
 from pipeline.report.charts import Pen, begun
-from pipeline.report.figures import as_csv, as_json, write_parquet
+from pipeline.report.figures import as_json, write_figures
 from pipeline.report.menu import LABELS, file_name
 from pipeline.report.page import Page
 from pipeline.report.property_pages import property_pages
@@ -57,10 +57,8 @@ def begin_page(name: str, lake: Lake, reader: Reader, pen: Pen) -> Page:
     kept = []
     for section in made.sections:
         place = _folder(lake, reader) / f"{page.name}{reader.scope.suffix}"
-        with building(place / f"{section.name}.csv") as built, built.open("wb") as file:
-            file.writelines(as_csv(section.parts))
-        with building(place / f"{section.name}.parquet") as built:
-            write_parquet(built, section.parts)
+        with building(place / f"{section.name}.csv") as csv, building(place / f"{section.name}.parquet") as parquet:
+            write_figures(section.parts, csv, parquet)
         kept.append(replace(section.cut(_ROWS_OF_JSON, ROWS_OF_A_PAGE), charts=begun(section.charts, pen)))
         del section
     held = rows_held([each.table_rows if each.columns else 0 for each in kept])

@@ -15,7 +15,7 @@ from pipeline.domain.errors import LakeError
 from pipeline.lake.database import open_published
 from pipeline.report import REPORTS, Scope, large_night, page_files, write_reports
 from pipeline.report.charts import here
-from pipeline.report.figures import as_csv, write_parquet
+from pipeline.report.figures import write_figures
 from pipeline.report.page import Column, Page, Section
 from pipeline.report.read import Reader
 
@@ -113,23 +113,22 @@ def test_the_rows_that_a_page_keeps_are_the_first_ones_with_all_their_types():
     assert (section.figure_rows, section.table_rows) == (9, 9)
 
 
-def test_a_large_csv_is_written_in_parts_that_make_up_the_same_file():
-    frame = pl.DataFrame({"number": range(45_000), "texts": [["=1", None]] * 45_000})
-    parts = list(as_csv([frame]))
-    assert b"".join(as_csv([frame.head(7), frame[7:]])) == b"".join(parts)
-    assert len(parts) == 9
-    lines = b"".join(parts).decode().splitlines()
-    assert lines[0] == "number,texts"
-    assert len(lines) == 45_001
-    assert lines[-1].startswith("44999,")
-
-
-def test_parquet_in_parts_holds_the_rows_of_all_with_their_types(tmp_path):
+def test_figures_in_parts_are_the_files_of_all_rows_with_their_types(tmp_path):
     frame = pl.DataFrame(
-        {"name": ["a", None, "c"], "total": [Decimal(1), None, Decimal(3)], "parts": [[{"a": 1}], [], None]},
+        {
+            "number": range(12_000),
+            "total": [None, Decimal(1)] * 6_000,
+            "texts": [["=1", None], None] * 6_000,
+            "parts": [[{"a": 1}], []] * 6_000,
+        },
         schema_overrides={"total": pl.Decimal(18, 4)},
     )
-    write_parquet(tmp_path / "parts.parquet", [frame.head(1), frame[1:]])
-    write_parquet(tmp_path / "one.parquet", [frame])
-    assert pl.read_parquet(tmp_path / "parts.parquet").equals(frame)
-    assert pl.read_parquet(tmp_path / "one.parquet").equals(frame)
+    files = {name: (tmp_path / f"{name}.csv", tmp_path / f"{name}.parquet") for name in ("one", "parts")}
+    write_figures([frame], *files["one"])
+    write_figures([frame.head(1), frame[1:7_000], frame[7_000:]], *files["parts"])
+    assert files["parts"][0].read_bytes() == files["one"][0].read_bytes()
+    assert files["one"][0].read_text().count("number,total,texts,parts") == 1
+    for _, parquet in files.values():
+        read = pl.read_parquet(parquet)
+        assert read.equals(frame)
+        assert read.schema == frame.schema

@@ -46,7 +46,7 @@ def folder(lake, number):
 
 
 def _csv(frame: pl.DataFrame) -> str:
-    return b"".join(as_csv([frame])).decode()
+    return b"".join(as_csv(frame)).decode()
 
 
 def rows(file):
