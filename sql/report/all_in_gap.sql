@@ -15,10 +15,11 @@
 -- eight days, and fees must differ at all of them. Otherwise totals that meet by chance would turn fees that follow the
 -- price into a gap. If the reference market's total deviates from most markets, its fees are no valid reference.
 -- Two markets or more outvote the reference market if their all-in prices agree and they are more than half of all that
--- have a price, itself included: then the fees that deviate are the reference market's.
+-- have a price, itself included, or more than those that may agree with it: then the fees that deviate are its own, and
+-- all others are compared with the middle one of those that agree.
 WITH equal AS (
     SELECT
-        pair.*,
+        pair.* EXCLUDE (match_grade, gap, verdict, fees, reference_fees), -- noqa: RF02
         (pair.reference_total + pair.reference_fees)::DECIMAL(18, 4) AS reference_answered,
         CASE
             WHEN pair.currency_basis = 'same' THEN pair.reference_all_in
@@ -71,18 +72,17 @@ WITH equal AS (
 ),
 
 -- Totals that differ by no more than disparity_pct: they are no finding, but show what the others add to theirs.
-apart AS MATERIALIZED (
+priced AS MATERIALIZED (
     SELECT
         equal.*,
         sign(equal.fee_gap) AS side,
         equal.all_in::DOUBLE / equal.reference_equal::DOUBLE AS level,
         equal.is_met
+        AND abs(equal.fee_gap) > mart.tolerance(equal.reference_equal, equal.tolerance_pct, equal.minor_unit)
         AND abs(equal.fee_gap_pct) > equal.disparity_pct
         AND abs(equal.least_gap) > equal.disparity_pct / 100 * equal.reference_equal::DOUBLE AS is_found
     FROM equal
-    WHERE
-        (equal.is_met OR equal.is_near)
-        AND abs(equal.fee_gap) > mart.tolerance(equal.reference_equal, equal.tolerance_pct, equal.minor_unit)
+    WHERE equal.is_met OR equal.is_near
 ),
 
 -- Number of markets compared with such a reference offer, whatever their fees, and of those that do not meet it.
@@ -106,11 +106,11 @@ voted AS (
             )
         ) AS markets_apart
     FROM mart.market_parity AS pair
-    SEMI JOIN apart
+    SEMI JOIN priced
         ON
-            apart.is_found
-            AND apart.property_id = pair.property_id
-            AND apart.reference_offer_key = pair.reference_offer_key
+            priced.is_found
+            AND priced.property_id = pair.property_id
+            AND priced.reference_offer_key = pair.reference_offer_key
     CROSS JOIN ref.analysis AS analysis
     LEFT JOIN mart.cross_rate AS exchange
         ON
@@ -125,48 +125,104 @@ voted AS (
     HAVING 2 * markets_apart <= markets_compared -- noqa: RF02
 ),
 
--- Where all-in prices that differ from the reference market's in one direction lie: their lower median.
+-- Where all-in prices that differ from the reference market's in one direction lie: their lower median. A price that is
+-- closer to the reference market's does not agree with them.
 placed AS (
     SELECT
-        apart.*,
+        priced.*,
         voted.markets_compared,
-        abs(apart.level / quantile_disc(apart.level, 0.5) FILTER (WHERE apart.is_found) OVER of_side - 1) AS from_level,
+        abs(priced.level / quantile_disc(priced.level, 0.5) FILTER (WHERE priced.is_found) OVER of_side - 1)
+            AS from_level,
         -- The totals set the rate, so a converted price needs no tolerance for one.
-        from_level <= (apart.disparity_pct + apart.tolerance_pct) / 100 AS is_agreed -- noqa: RF02
-    FROM apart
+        coalesce(
+            from_level <= (priced.disparity_pct + priced.tolerance_pct) / 100 -- noqa: RF02
+            AND (priced.is_found OR from_level < abs(priced.level - 1)), -- noqa: RF02
+            FALSE
+        ) AS is_agreed,
+        NOT is_agreed -- noqa: RF02
+        AND NOT priced.is_found
+        AND abs(priced.fee_gap_pct) <= priced.disparity_pct AS is_standing,
+        mart.observation(
+            'market',
+            priced.source,
+            priced.property_id,
+            priced.offer_key,
+            priced.seen_sweep_id,
+            priced.seen_search_id,
+            priced.seen_offer_no
+        ) AS observed,
+        mart.observation(
+            'witness',
+            priced.source,
+            priced.property_id,
+            priced.offer_key,
+            priced.seen_sweep_id,
+            priced.seen_search_id,
+            priced.seen_offer_no
+        ) AS as_witness
+    FROM priced
     INNER JOIN voted
         ON
-            voted.property_id = apart.property_id
-            AND voted.reference_offer_key = apart.reference_offer_key
-    WINDOW of_side AS (PARTITION BY apart.property_id, apart.reference_offer_key, apart.side)
+            voted.property_id = priced.property_id
+            AND voted.reference_offer_key = priced.reference_offer_key
+    WINDOW of_side AS (PARTITION BY priced.property_id, priced.reference_offer_key, priced.side)
 ),
 
--- Where the reference market deviates: what the middle one of the others answered, and all prices that show it.
-outvoted AS (
+-- Which markets agree with the reference market's price: one whose fees are unknown may do so, too.
+stood AS (
+    SELECT
+        placed.property_id,
+        placed.reference_offer_key,
+        any_value(placed.markets_compared) + 1
+        - count(DISTINCT placed.market) FILTER (WHERE placed.is_agreed OR placed.is_found) AS markets_left,
+        count(DISTINCT placed.market) AS markets_priced,
+        list_sort(
+            list_distinct(
+                list_append(
+                    coalesce(list(placed.market) FILTER (WHERE placed.is_standing), []),
+                    any_value(placed.reference_market)
+                )
+            )
+        ) AS standing_markets,
+        coalesce(
+            list(placed.as_witness ORDER BY placed.market, placed.currency) FILTER (WHERE placed.is_standing), []
+        ) AS witnesses
+    FROM placed
+    GROUP BY placed.property_id, placed.reference_offer_key
+),
+
+-- What the middle one of those that agree with each other answered, and all prices that show it.
+agreed AS (
     SELECT
         placed.property_id,
         placed.reference_offer_key,
         placed.side,
-        count(DISTINCT placed.market) FILTER (WHERE placed.is_agreed) AS markets_agreed,
+        list_sort(list_distinct(coalesce(list(placed.market) FILTER (WHERE placed.is_agreed), []))) AS markets,
+        any_value(placed.markets_compared) AS markets_compared,
         arg_min(placed, (placed.from_level, placed.market, placed.currency)) FILTER (WHERE placed.is_found) AS middle,
-        list(
-            mart.observation(
-                'market',
-                placed.source,
-                placed.property_id,
-                placed.offer_key,
-                placed.seen_sweep_id,
-                placed.seen_search_id,
-                placed.seen_offer_no
-            )
-            ORDER BY placed.market, placed.currency
-        ) AS observations
+        list(placed.observed ORDER BY placed.market, placed.currency) FILTER (WHERE placed.is_agreed) AS observations
     FROM placed
     GROUP BY placed.property_id, placed.reference_offer_key, placed.side
-    -- The reference market's own price is one more vote: two against two accuse neither side.
-    HAVING
-        markets_agreed >= 2 -- noqa: RF02
-        AND 2 * markets_agreed > any_value(placed.markets_compared) + 1 -- noqa: RF02
+    HAVING bool_or(placed.is_found)
+),
+
+-- The reference market's own price is one more vote: two against two accuse neither side.
+outvoted AS (
+    SELECT agreed.*
+    FROM agreed
+    INNER JOIN stood
+        ON
+            stood.property_id = agreed.property_id
+            AND stood.reference_offer_key = agreed.reference_offer_key
+    LEFT JOIN agreed AS across
+        ON
+            across.property_id = agreed.property_id
+            AND across.reference_offer_key = agreed.reference_offer_key
+            AND across.side = -agreed.side
+    WHERE
+        len(agreed.markets) >= 2
+        AND len(agreed.markets) > coalesce(len(across.markets), 0)
+        AND (2 * len(agreed.markets) > agreed.markets_compared + 1 OR len(agreed.markets) > stood.markets_left)
 ),
 
 deviating AS (
@@ -191,36 +247,71 @@ deviating AS (
         pair.all_in,
         pair.reference_answered,
         pair.reference_equal AS reference_all_in,
-        pair.reference_market AS compared_with,
-        pair.reference_answered AS compared_answered,
-        pair.reference_equal AS compared_all_in,
-        pair.reference_currency AS compared_currency,
-        pair.rate,
+        coalesce(middle.market, pair.reference_market) AS compared_with,
+        coalesce(middle.all_in, pair.reference_answered) AS compared_answered,
+        coalesce(middle.all_in, pair.reference_equal) AS compared_all_in,
+        coalesce(middle.currency, pair.reference_currency) AS compared_currency,
+        CASE WHEN middle.market IS NULL THEN pair.rate END AS rate,
         pair.rate_date,
-        0 AS markets_agreed,
-        [
-            mart.observation(
-                'market',
-                pair.source,
-                pair.property_id,
-                pair.offer_key,
-                pair.seen_sweep_id,
-                pair.seen_search_id,
-                pair.seen_offer_no
-            )
-        ] AS observations,
+        coalesce(outvoted.markets, []) AS markets_agreed,
+        CASE WHEN pair.is_agreed THEN agreed.markets ELSE [pair.market] END AS markets_alike,
+        stood.standing_markets,
+        stood.markets_priced = 1 AS is_lone,
+        list_concat(
+            [pair.observed],
+            CASE
+                WHEN middle.market IS NOT NULL
+                    THEN [
+                        mart.observation(
+                            'compared',
+                            middle.source,
+                            middle.property_id,
+                            middle.offer_key,
+                            middle.seen_sweep_id,
+                            middle.seen_search_id,
+                            middle.seen_offer_no
+                        )
+                    ]
+                WHEN len(stood.standing_markets) > len(markets_alike) THEN stood.witnesses -- noqa: RF02
+                ELSE []
+            END
+        ) AS observations,
         pair.reference_offer_key,
         pair.reference_sweep_id,
         pair.reference_search_id,
         pair.reference_offer_no
     FROM placed AS pair
-    -- Fees that deviate in the other direction deviate from all others, too.
-    ANTI JOIN outvoted
+    INNER JOIN stood
+        ON
+            stood.property_id = pair.property_id
+            AND stood.reference_offer_key = pair.reference_offer_key
+    LEFT JOIN agreed
+        ON
+            agreed.property_id = pair.property_id
+            AND agreed.reference_offer_key = pair.reference_offer_key
+            AND agreed.side = pair.side
+    LEFT JOIN outvoted
         ON
             outvoted.property_id = pair.property_id
             AND outvoted.reference_offer_key = pair.reference_offer_key
-            AND outvoted.side = pair.side
-    WHERE pair.is_found
+    LEFT JOIN placed AS middle
+        ON
+            middle.property_id = outvoted.property_id
+            AND middle.offer_key = outvoted.middle.offer_key
+            AND middle.reference_offer_key = outvoted.reference_offer_key
+            AND middle.currency = pair.currency
+    WHERE
+        CASE
+            WHEN middle.market IS NOT NULL
+                THEN
+                    pair.is_met
+                    AND NOT (pair.is_agreed AND pair.side = outvoted.side)
+                    AND 100 * abs(pair.all_in::DOUBLE / middle.all_in::DOUBLE - 1) > pair.disparity_pct
+                    AND abs(pair.all_in - middle.all_in)
+                    > mart.tolerance(middle.all_in, pair.tolerance_pct, pair.minor_unit)
+            -- In another currency than theirs, fees that deviate in the other direction deviate from all others, too.
+            ELSE pair.is_found AND outvoted.side IS DISTINCT FROM pair.side
+        END
 
     UNION ALL BY NAME
 
@@ -260,7 +351,10 @@ deviating AS (
         outvoted.middle.currency AS compared_currency,
         1 / outvoted.middle.rate AS rate,
         outvoted.middle.rate_date,
-        outvoted.markets_agreed,
+        outvoted.markets AS markets_agreed,
+        outvoted.markets AS markets_alike,
+        [] AS standing_markets,
+        FALSE AS is_lone,
         outvoted.observations,
         outvoted.reference_offer_key,
         outvoted.middle.reference_sweep_id,
@@ -280,7 +374,7 @@ sized AS (
 
 SELECT
     'all_in_gap' AS rule,
-    8 AS rule_version,
+    9 AS rule_version,
     mart.subject_key('all_in_gap', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(found.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,
@@ -321,8 +415,26 @@ SELECT
         END,
         found.size_pct,
         CASE
-            WHEN found.markets_agreed = 0 THEN ''
-            ELSE format(' {} other markets agree.', found.markets_agreed)
+            WHEN len(found.markets_agreed) > 0 THEN format(' {} other markets agree.', len(found.markets_agreed))
+            WHEN len(found.standing_markets) > len(found.markets_alike) THEN ''
+            WHEN found.is_lone THEN ' No third price with fees shows which of the two deviates.'
+            WHEN len(found.markets_alike) = 1
+                THEN ' The other markets do not agree with each other: one of them may deviate instead.'
+            ELSE
+                format(
+                    ' Prices with fees in {} markets ({}) differ alike from {}: which side deviates is unknown.',
+                    len(found.markets_alike),
+                    array_to_string(found.markets_alike, ', '),
+                    CASE
+                        WHEN len(found.standing_markets) = 1 THEN 'the one in ' || found.standing_markets[1]
+                        ELSE
+                            format(
+                                'those in {} ({})',
+                                len(found.standing_markets),
+                                array_to_string(found.standing_markets, ', ')
+                            )
+                    END
+                )
         END
     ) AS finding,
     list_append(
