@@ -27,9 +27,18 @@ FINDING_STEPS = (
     "disparity_found",
     "disparity_undecided",
     "disparity_repeated",
+    "all_in_gap_undecided",
     "finding",
 )
-ENDING_STEPS = ("flag_unconfirmed", "disparity_unconfirmed", "flag_answered", "flag_met", "flag_held", "flag_ended")
+ENDING_STEPS = (
+    "flag_unconfirmed",
+    "disparity_unconfirmed",
+    "all_in_gap_unconfirmed",
+    "flag_answered",
+    "flag_met",
+    "flag_held",
+    "flag_ended",
+)
 
 # Failures that are not the rule's own.
 NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException)

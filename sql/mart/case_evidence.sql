@@ -63,6 +63,7 @@ chosen AS (
         best.case_id,
         best.place,
         flag.flag_id,
+        flag.rule,
         flag.finding,
         flag.market,
         flag.evidence,
@@ -70,7 +71,7 @@ chosen AS (
         -- another night.
         CASE
             WHEN
-                flag.rule = 'market_disparity'
+                flag.rule IN ('market_disparity', 'all_in_gap')
                 AND best.is_open
                 AND flag.last_flagged_at < latest.started_at
                 THEN flag.last_flagged_at
@@ -96,7 +97,10 @@ held AS (
         chosen.market,
         unnest(chosen.evidence) AS item
     FROM chosen
-    WHERE chosen.last_found_at IS NOT NULL
+    -- The total of an offer would not show what it is with fees.
+    WHERE
+        chosen.last_found_at IS NOT NULL
+        AND chosen.rule = 'market_disparity'
 ),
 
 -- What those prices are now.

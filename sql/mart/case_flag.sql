@@ -42,7 +42,7 @@ WITH flagged AS (
         flag.amount,
         -- A disparity of the reference market's price begins with the prices that show it.
         CASE
-            WHEN flag.rule = 'market_disparity'
+            WHEN flag.rule IN ('market_disparity', 'all_in_gap')
                 THEN list_filter(flag.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03
         END AS reference_key,
         coalesce(

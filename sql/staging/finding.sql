@@ -20,6 +20,10 @@ ANTI JOIN night.disparity_repeated AS repeated
     ON
         found.rule = 'market_disparity'
         AND repeated.subject_key = found.subject_key
+ANTI JOIN night.all_in_gap_undecided AS in_doubt
+    ON
+        found.rule = 'all_in_gap'
+        AND in_doubt.subject_key = found.subject_key
 WHERE found.check_in IS NULL OR found.check_in > sweep.snapshot_date
 -- If a rule finds a key twice, it is one flag: the larger finding.
 QUALIFY

@@ -29,6 +29,33 @@ WITH apart_still AS (
     GROUP BY of_flag.flag_id
 ),
 
+-- The same of two prices with fees, unless the finding's own is tonight one of those that the reference market is held
+-- against.
+with_fees_still AS (
+    SELECT of_flag.flag_id
+    FROM night.all_in_gap_unconfirmed AS of_flag
+    ANTI JOIN (
+        SELECT
+            finding.rule,
+            unnest(finding.evidence) AS item
+        FROM night.finding AS finding
+    ) AS another
+        ON
+            another.rule = 'all_in_gap'
+            AND another.item.role = 'market' -- noqa: RF01
+            AND another.item.source = of_flag.source -- noqa: RF01
+            AND another.item.offer_key = of_flag.offer_key -- noqa: RF01
+    ANTI JOIN night.finding AS other
+        ON
+            other.rule = 'all_in_gap'
+            AND other.subject_key = mart.subject_key('all_in_gap', concat_ws('|', of_flag.source, of_flag.other_key))
+    WHERE
+        of_flag.is_level
+        AND NOT of_flag.is_met
+        AND of_flag.side_found = 1
+    GROUP BY of_flag.flag_id
+),
+
 -- Converted pairs of a flag, with the price of its market for one of the other's: tonight, and when last flagged. A
 -- market that was compared with another one in its currency is still that much from it; then the reference market's
 -- price must be the same, because what it was is not known.
@@ -129,5 +156,12 @@ FROM (
         apart_still.flag_id,
         FALSE AS is_by_rates
     FROM apart_still
+
+    UNION ALL
+
+    SELECT
+        with_fees_still.flag_id,
+        FALSE AS is_by_rates
+    FROM with_fees_still
 ) AS each
 GROUP BY each.flag_id

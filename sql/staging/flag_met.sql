@@ -1,4 +1,4 @@
--- One row per open flag about a disparity whose price was put right.
+-- One row per open flag about a disparity, of the total or with fees, whose price was put right.
 -- Prices that were apart and meet, or have crossed, are corrected, whatever became of other markets: these only showed
 -- which deviated. But if the price that the finding is about has not changed, the other one moved: then all must be on
 -- sale. While the reference market does not sell, a price is corrected beside those that met it.
@@ -31,3 +31,13 @@ SELECT corrected.flag_id
 FROM night.flag_corrected AS corrected
 ANTI JOIN own_pair ON own_pair.flag_id = corrected.flag_id
 WHERE corrected.is_changed
+
+UNION
+
+SELECT with_fees.flag_id
+FROM night.all_in_gap_unconfirmed AS with_fees
+LEFT JOIN night.flag_answered AS answered ON answered.flag_id = with_fees.flag_id
+GROUP BY with_fees.flag_id
+HAVING
+    bool_and(with_fees.is_met OR with_fees.side_found = -1)
+    AND bool_or(with_fees.is_changed OR answered.is_all_on_sale)

@@ -5,6 +5,7 @@ SELECT
     before.market,
     before.product_type,
     before.size_pct,
+    before.amount,
     before.fx,
     before.last_flagged_at,
     before.evidence[1].sweep_id AS compared_sweep_id,
