@@ -104,7 +104,19 @@ voted AS (
                 ),
                 TRUE
             )
-        ) AS markets_apart
+        ) AS markets_apart,
+        list(
+            mart.observation(
+                'market',
+                pair.source,
+                pair.property_id,
+                pair.offer_key,
+                pair.seen_sweep_id,
+                pair.seen_search_id,
+                pair.seen_offer_no
+            )
+            ORDER BY pair.market, pair.currency
+        ) AS observations
     FROM mart.market_parity AS pair
     SEMI JOIN priced
         ON
@@ -131,6 +143,7 @@ placed AS (
     SELECT
         priced.*,
         voted.markets_compared,
+        voted.observations,
         abs(priced.level / quantile_disc(priced.level, 0.5) FILTER (WHERE priced.is_found) OVER of_side - 1)
             AS from_level,
         -- The totals set the rate, so a converted price needs no tolerance for one.
@@ -186,7 +199,14 @@ stood AS (
         ) AS standing_markets,
         coalesce(
             list(placed.as_witness ORDER BY placed.market, placed.currency) FILTER (WHERE placed.is_standing), []
-        ) AS witnesses
+        ) AS witnesses,
+        list_filter(
+            any_value(placed.observations),
+            LAMBDA item: NOT list_contains( -- noqa: RF02,RF03
+                list_transform(witnesses, LAMBDA shown: shown['offer_key']), -- noqa: RF02,RF03
+                item['offer_key'] -- noqa: RF02,RF03
+            )
+        ) AS others
     FROM placed
     GROUP BY placed.property_id, placed.reference_offer_key
 ),
@@ -200,7 +220,8 @@ agreed AS (
         list_sort(list_distinct(coalesce(list(placed.market) FILTER (WHERE placed.is_agreed), []))) AS markets,
         any_value(placed.markets_compared) AS markets_compared,
         arg_min(placed, (placed.from_level, placed.market, placed.currency)) FILTER (WHERE placed.is_found) AS middle,
-        list(placed.observed ORDER BY placed.market, placed.currency) FILTER (WHERE placed.is_agreed) AS observations
+        list(placed.observed ORDER BY placed.market, placed.currency) FILTER (WHERE placed.is_agreed) AS observations,
+        list(placed.as_witness ORDER BY placed.market, placed.currency) AS witnesses
     FROM placed
     GROUP BY placed.property_id, placed.reference_offer_key, placed.side
     HAVING bool_or(placed.is_found)
@@ -253,7 +274,7 @@ deviating AS (
         coalesce(middle.currency, pair.reference_currency) AS compared_currency,
         CASE WHEN middle.market IS NULL THEN pair.rate END AS rate,
         pair.rate_date,
-        coalesce(outvoted.markets, []) AS markets_agreed,
+        CASE WHEN middle.market IS NULL THEN [] ELSE outvoted.markets END AS markets_agreed,
         CASE WHEN pair.is_agreed THEN agreed.markets ELSE [pair.market] END AS markets_alike,
         stood.standing_markets,
         stood.markets_priced = 1 AS is_lone,
@@ -261,7 +282,7 @@ deviating AS (
             [pair.observed],
             CASE
                 WHEN middle.market IS NOT NULL
-                    THEN [
+                    THEN list_prepend(
                         mart.observation(
                             'compared',
                             middle.source,
@@ -270,10 +291,23 @@ deviating AS (
                             middle.seen_sweep_id,
                             middle.seen_search_id,
                             middle.seen_offer_no
+                        ),
+                        list_filter(
+                            outvoted.witnesses,
+                            LAMBDA item: item['offer_key'] NOT IN (pair.offer_key, middle.offer_key) -- noqa: RF02,RF03
                         )
-                    ]
-                WHEN len(stood.standing_markets) > len(markets_alike) THEN stood.witnesses -- noqa: RF02
-                ELSE []
+                    )
+                -- One that agrees with the reference market shows that the market deviates.
+                WHEN len(stood.standing_markets) > len(markets_alike) THEN stood.witnesses[:1] -- noqa: RF02
+                WHEN stood.markets_priced = 1 THEN []
+                ELSE
+                    list_concat(
+                        list_filter(
+                            stood.others,
+                            LAMBDA item: item['offer_key'] <> pair.offer_key -- noqa: RF02,RF03
+                        ),
+                        stood.witnesses
+                    )
             END
         ) AS observations,
         pair.reference_offer_key,
@@ -355,7 +389,16 @@ deviating AS (
         outvoted.markets AS markets_alike,
         [] AS standing_markets,
         FALSE AS is_lone,
-        outvoted.observations,
+        list_concat(
+            outvoted.observations,
+            list_filter(
+                outvoted.witnesses,
+                LAMBDA item: NOT list_contains( -- noqa: RF02,RF03
+                    list_transform(outvoted.observations, LAMBDA shown: shown['offer_key']), -- noqa: RF02,RF03
+                    item['offer_key'] -- noqa: RF02,RF03
+                )
+            )
+        ) AS observations,
         outvoted.reference_offer_key,
         outvoted.middle.reference_sweep_id,
         outvoted.middle.reference_search_id,

@@ -24,7 +24,12 @@ WITH compared AS (
             ELSE [reference_key] -- noqa: RF02
         END AS others,
         list_contains(roles, 'compared') AS is_beside_majority, -- noqa: RF02
-        is_of_reference OR is_beside_majority OR list_contains(roles, 'witness') AS is_decided, -- noqa: RF02
+        is_of_reference -- noqa: RF02
+        OR is_beside_majority -- noqa: RF02
+        OR (
+            list_contains(roles, 'witness') -- noqa: RF02
+            AND len(list_filter(roles, LAMBDA role: role = 'market')) = 1 -- noqa: RF02
+        ) AS is_decided,
         found.evidence[1].offer_key AS offer_key,
         before.subject_key IS NULL OR before.side_before <> side AS is_new -- noqa: RF02
     FROM night.found AS found

@@ -35,14 +35,24 @@ with_fees_still AS (
     SELECT of_flag.flag_id
     FROM night.all_in_gap_unconfirmed AS of_flag
     ANTI JOIN (
-        SELECT
-            finding.rule,
-            unnest(finding.evidence) AS item
+        SELECT unnest(finding.evidence) AS item
         FROM night.finding AS finding
+        WHERE
+            finding.rule = 'all_in_gap'
+            AND finding.subject_key
+            = mart.subject_key(
+                'all_in_gap',
+                concat_ws(
+                    '|',
+                    finding.source,
+                    list_filter( -- noqa: RF02
+                        finding.evidence, LAMBDA item: item['role'] = 'reference' -- noqa: RF02,RF03
+                    )[1].offer_key
+                )
+            )
     ) AS another
         ON
-            another.rule = 'all_in_gap'
-            AND another.item.role = 'market' -- noqa: RF01
+            another.item.role = 'market' -- noqa: RF01
             AND another.item.source = of_flag.source -- noqa: RF01
             AND another.item.offer_key = of_flag.offer_key -- noqa: RF01
     ANTI JOIN night.finding AS other
