@@ -19,7 +19,9 @@
 -- all others are compared with the middle one of those that agree.
 WITH equal AS (
     SELECT
-        pair.* EXCLUDE (match_grade, gap, verdict, fees, reference_fees), -- noqa: RF02
+        pair.* EXCLUDE ( -- noqa: RF02
+            match_grade, gap, verdict, fees, reference_fees, all_in_gap, all_in_gap_pct, all_in_verdict -- noqa: RF02
+        ),
         (pair.reference_total + pair.reference_fees)::DECIMAL(18, 4) AS reference_answered,
         CASE
             WHEN pair.currency_basis = 'same' THEN pair.reference_all_in
