@@ -1,8 +1,8 @@
 """What is open about fees stays as it is while fewer markets can show it: a manager calls about the right market.
 
-DE is the reference market. From the second night on it adds a city tax. On the fourth, FR stops selling three of the four
-properties: at one of them, DE leaves the tax out again while FR is sold out; at another, FR is back later. The fourth
-property is never sold in a third market, so no price shows whether DE or GB deviates.
+DE is the reference market. From the second night on it adds a city tax. On the fourth, FR stops selling three of the
+four properties: at one of them, DE leaves the tax out again while FR is sold out; at another, FR is back later. The
+fourth property is never sold in a third market, so no price shows whether DE or GB deviates.
 """
 
 from __future__ import annotations

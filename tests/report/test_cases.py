@@ -327,7 +327,8 @@ def test_new_problems_are_named_at_once_and_each_call_leads_to_the_section_of_it
 def test_serious_problems_of_prices_and_quiet_properties_come_before_labels_that_cost_more():
     cases = frame(
         case("case-1", "SE", 7, rule="evergreen_promotion", **costs(9_000)),
-        case("case-2", "SE", 8, rule="wrong_discount", **costs(800)),
+        # What is paid at the property is stated beside the price.
+        case("case-2", "SE", 8, rule="all_in_gap", **costs(800)),
         case("case-3", "SE", 9, rule="property_gone_quiet", **costs(None)),
         case("case-4", "SE", 8, rule="market_disparity", **costs(70)),
         case("case-5", "SE", 10, rule="market_disparity", severity="low", **costs(5)),
@@ -338,7 +339,7 @@ def test_serious_problems_of_prices_and_quiet_properties_come_before_labels_that
     # One that is less serious comes after all of these, whatever it costs.
     costly = cases.vstack(frame(case("case-6", "SE", 11, rule="market_disparity", severity="medium", **costs(90_000))))
     assert [point.bold for point in cases_points(costly)[1:]] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 7"]
-    assert "Whom to call" not in cases_points(cases.filter(pl.col("rule") == "wrong_discount"))[0].text
+    assert "Whom to call" not in cases_points(cases.filter(pl.col("rule") == "all_in_gap"))[0].text
 
 
 def test_a_range_has_its_sign_at_both_ends_and_an_example_without_doubt_comes_first():
