@@ -345,7 +345,7 @@ deviating AS (
                     AND 100 * abs(pair.all_in::DOUBLE / middle.all_in::DOUBLE - 1) > pair.disparity_pct
                     AND abs(pair.all_in - middle.all_in)
                     > mart.tolerance(middle.all_in, pair.tolerance_pct, pair.minor_unit)
-            -- In another currency than theirs, fees that deviate in the other direction deviate from all others, too.
+            -- Where its currency is not theirs, fees that deviate in the other direction deviate from all others, too.
             ELSE pair.is_found AND outvoted.side IS DISTINCT FROM pair.side
         END
 

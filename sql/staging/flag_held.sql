@@ -29,8 +29,7 @@ WITH apart_still AS (
     GROUP BY of_flag.flag_id
 ),
 
--- The same of two prices with fees, unless the finding's own is tonight one of those that the reference market is held
--- against.
+-- The same of two prices with fees, unless the finding's own is tonight one of those that outvote the reference market.
 with_fees_still AS (
     SELECT of_flag.flag_id
     FROM night.all_in_gap_unconfirmed AS of_flag
