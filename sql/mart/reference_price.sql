@@ -26,6 +26,10 @@
 -- From sweep to sweep, a market moves by the median change of the offers seen again without a promotion at either end;
 -- if there are none, of all offers seen again. If it moves by more than tolerance_pct, the movement explains a rise by
 -- the upper quartile of at least ten changes, plus half of the distance between their quartiles.
+-- Prices that rise on different nights do not move the median of any. So a rise is also explained by the sum of mean
+-- changes, once more than half of the market has risen, net of what fell: by what each of these rose on average, or by
+-- all that they rose if they did so more than once. The larger of the two explanations counts.
+-- An offer may follow its market within a week: up to what it was charged at without a promotion.
 -- longest_unseen_days: Longest time without an answer about the offer after which its price differed, in days.
 -- lowest_moved: Lowest total before began_at, each raised by the largest rise of its market since it was last seen.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
@@ -38,7 +42,15 @@ WITH counted AS (
         ) AS pairs_so_far,
         sum(change.pairs) OVER (
             PARTITION BY change.sweep_id, change.source, change.market, change.product_type
-        ) AS pairs_in_all
+        ) AS pairs_in_all,
+        coalesce(sum(change.pairs) FILTER (WHERE change.change_step > 0) OVER (
+            PARTITION BY change.sweep_id, change.source, change.market, change.product_type
+        ), 0) AS raised_in_all,
+        coalesce(sum(change.pairs) FILTER (WHERE change.change_step < 0) OVER (
+            PARTITION BY change.sweep_id, change.source, change.market, change.product_type
+        ), 0) AS lowered_in_all,
+        -- One that rises to ten times its price says no more of its market than one that rises by half.
+        greatest(least(change.drift::DECIMAL(38, 9) / change.pairs, ln(1.5)), -ln(1.5)) AS capped_change
     FROM (
         SELECT *
         FROM state.price_change
@@ -55,55 +67,76 @@ market AS (
     FROM state.price_change AS change
 ),
 
--- How far prices of a market have moved up to each sweep: the sum of median logarithmic changes. Not all prices move
--- alike. For each sweep in which the market moved, `risen` adds the upper quartile and half of the distance from the
--- lower one, because a few properties with promotions may have risen by more than most of the others. Wider bounds
--- would take moves that properties make on their own for the market's. Of fewer than ten prices, one that moves on its
--- own would count for all.
-level AS (
+of_sweep AS (
+    SELECT
+        counted.sweep_id,
+        counted.source,
+        counted.market,
+        counted.product_type,
+        -- The step that contains the median change, represented by the mean of its changes.
+        arg_min(
+            counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
+        ) FILTER (WHERE 2 * counted.pairs_so_far >= counted.pairs_in_all) AS change,
+        arg_min(
+            counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
+        ) FILTER (WHERE 4 * counted.pairs_so_far >= 3 * counted.pairs_in_all) AS upper_change,
+        arg_min(
+            counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
+        ) FILTER (WHERE 4 * counted.pairs_so_far >= counted.pairs_in_all) AS lower_change,
+        any_value(counted.pairs_in_all) AS pairs_in_all,
+        any_value(counted.raised_in_all) AS raised,
+        any_value(counted.lowered_in_all) AS lowered,
+        -- Quartiles of the rises alone.
+        arg_min(counted.capped_change, counted.change_step) FILTER (
+            WHERE
+            counted.change_step > 0
+            AND 4 * (counted.pairs_so_far - counted.pairs_in_all) >= -counted.raised_in_all
+        ) AS upper_rise,
+        arg_min(counted.capped_change, counted.change_step) FILTER (
+            WHERE
+            counted.change_step > 0
+            AND 4 * (counted.pairs_so_far - counted.pairs_in_all) >= -3 * counted.raised_in_all
+        ) AS lower_rise,
+        sum(counted.pairs * counted.capped_change) / any_value(counted.pairs_in_all) AS mean_change,
+        coalesce(
+            sum(counted.pairs * counted.capped_change) FILTER (WHERE counted.change_step <= 0), 0
+        ) / any_value(counted.pairs_in_all) AS mean_fall
+    FROM counted
+    GROUP BY counted.sweep_id, counted.source, counted.market, counted.product_type
+),
+
+-- Not all prices move alike. For each sweep in which the market moved, `rise` is the upper quartile and half of the
+-- distance from the lower one, because a few properties with promotions may have risen by more than most of the others.
+-- Wider bounds would take moves that properties make on their own for the market's. Of fewer than ten prices, one that
+-- moves on its own would count for all. The same holds for the rises of a sweep in which few prices fell.
+stepped AS (
     SELECT
         market.source,
         market.market,
         market.product_type,
         sweep.started_at,
-        -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
-        sum(coalesce(of_sweep.change, 0)) OVER (
-            PARTITION BY market.source, market.market, market.product_type ORDER BY sweep.started_at
-        ) AS so_far,
-        sum(
-            CASE
-                WHEN
-                    abs(of_sweep.change::DOUBLE) > ln(1 + analysis.tolerance_pct / 100)
-                    AND of_sweep.pairs_in_all >= 10
-                    THEN of_sweep.upper_change + (of_sweep.upper_change - of_sweep.lower_change) / 2
-                ELSE coalesce(of_sweep.change, 0)
-            END
-        ) OVER (
-            PARTITION BY market.source, market.market, market.product_type ORDER BY sweep.started_at
-        ) AS risen
+        coalesce(of_sweep.change, 0) AS change,
+        CASE
+            WHEN
+                abs(of_sweep.change::DOUBLE) > ln(1 + analysis.tolerance_pct / 100)
+                AND of_sweep.pairs_in_all >= 10
+                THEN of_sweep.upper_change + (of_sweep.upper_change - of_sweep.lower_change) / 2
+            ELSE coalesce(of_sweep.change, 0)
+        END AS rise,
+        coalesce(of_sweep.mean_change, 0)::DECIMAL(38, 9) AS mean_change,
+        CASE
+            WHEN of_sweep.raised > 0 AND of_sweep.raised >= 3 * of_sweep.lowered AND of_sweep.pairs_in_all >= 10
+                THEN
+                    of_sweep.mean_fall
+                    + of_sweep.raised * (of_sweep.upper_rise + (of_sweep.upper_rise - of_sweep.lower_rise) / 2)
+                    / of_sweep.pairs_in_all
+            ELSE coalesce(of_sweep.mean_change, 0)
+        END::DECIMAL(38, 9) AS mean_rise,
+        coalesce((of_sweep.raised - of_sweep.lowered) / of_sweep.pairs_in_all, 0)::DECIMAL(38, 9) AS share
     FROM market
     CROSS JOIN mart.sweep AS sweep
     CROSS JOIN ref.analysis AS analysis
-    LEFT JOIN (
-        SELECT
-            counted.sweep_id,
-            counted.source,
-            counted.market,
-            counted.product_type,
-            -- The step that contains the median change, represented by the mean of its changes.
-            arg_min(
-                counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
-            ) FILTER (WHERE 2 * counted.pairs_so_far >= counted.pairs_in_all) AS change,
-            arg_min(
-                counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
-            ) FILTER (WHERE 4 * counted.pairs_so_far >= 3 * counted.pairs_in_all) AS upper_change,
-            arg_min(
-                counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
-            ) FILTER (WHERE 4 * counted.pairs_so_far >= counted.pairs_in_all) AS lower_change,
-            any_value(counted.pairs_in_all) AS pairs_in_all
-        FROM counted
-        GROUP BY counted.sweep_id, counted.source, counted.market, counted.product_type
-    ) AS of_sweep
+    LEFT JOIN of_sweep
         ON
             of_sweep.sweep_id = sweep.sweep_id
             AND of_sweep.source = market.source
@@ -111,15 +144,44 @@ level AS (
             AND of_sweep.product_type = market.product_type
 ),
 
+-- How far prices of a market have moved up to each sweep: sums of logarithmic changes.
+-- Decimals: the last bit of a sum of fractions depends on the order of its rows.
+level AS (
+    SELECT
+        stepped.source,
+        stepped.market,
+        stepped.product_type,
+        stepped.started_at,
+        sum(stepped.change) OVER up_to AS so_far,
+        sum(stepped.rise) OVER up_to AS risen,
+        {
+            'at': stepped.started_at,
+            'mean': sum(stepped.mean_change) OVER up_to,
+            'rise': sum(stepped.mean_rise) OVER up_to,
+            'share': sum(stepped.share) OVER up_to
+        } AS spread
+    FROM stepped
+    WINDOW up_to AS (
+        PARTITION BY stepped.source, stepped.market, stepped.product_type ORDER BY stepped.started_at
+    )
+),
+
 moved AS (
     SELECT
         level.*,
-        max(level.risen) OVER (
+        max(level.risen) OVER onwards AS highest_since,
+        arg_max(level.spread, level.spread.rise) OVER onwards AS spread_at_highest,
+        first_value(level.spread) OVER (
             PARTITION BY level.source, level.market, level.product_type
-            ORDER BY level.started_at
-            ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
-        ) AS highest_since
+            ORDER BY mart.utc(level.started_at)
+            RANGE BETWEEN INTERVAL 7 DAYS PRECEDING AND CURRENT ROW
+        ) AS spread_before
     FROM level
+    WINDOW onwards AS (
+        PARTITION BY level.source, level.market, level.product_type
+        ORDER BY level.started_at
+        ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+    )
 ),
 
 promoted AS (
@@ -145,6 +207,18 @@ interval_seen AS (
         history.product_type,
         history.total,
         history.snapshots,
+        latest.last_seen_at AS now_at,
+        lag(
+            CASE
+                WHEN
+                    history.is_offered
+                    AND NOT coalesce(history.total < history.pre_promo_total, FALSE)
+                    THEN history.total
+            END
+        ) OVER (
+            PARTITION BY history.source, history.property_id, history.offer_key
+            ORDER BY history.valid_from
+        ) AS plain_before,
         coalesce(history.total < history.pre_promo_total, FALSE) AS is_below,
         history.is_offered AND history.total IS NOT NULL AS is_priced,
         date_diff(
@@ -203,6 +277,10 @@ begun AS (
         seen.property_id,
         seen.offer_key,
         any_value(plain.plain_seen_at) AS plain_seen_at,
+        max(seen.total) FILTER (
+            WHERE NOT seen.is_below
+            AND mart.utc(seen.last_seen_at) >= mart.utc(plain.plain_seen_at) - to_days(analysis.reference_days)
+        ) AS dearest_plain,
         min(seen.valid_from) FILTER (WHERE coalesce(seen.valid_from > plain.plain_from, TRUE)) AS began_at
     FROM seen
     INNER JOIN plain
@@ -210,37 +288,53 @@ begun AS (
             plain.source = seen.source
             AND plain.property_id = seen.property_id
             AND plain.offer_key = seen.offer_key
+    CROSS JOIN ref.analysis AS analysis
     GROUP BY seen.source, seen.property_id, seen.offer_key
 ),
 
-priced AS (
+-- Each interval with the rises that the market's movement since explains, as logarithms.
+valued AS (
     SELECT
-        seen.source,
-        seen.property_id,
-        seen.offer_key,
-        any_value(begun.plain_seen_at) AS plain_seen_at,
-        any_value(begun.began_at) AS began_at,
-        min(seen.valid_from) AS first_seen_at,
-        max(seen.total) AS highest,
-        max(ln(seen.total::DOUBLE) - at_seen.risen::DOUBLE) AS highest_level,
-        arg_min(seen.valid_from, { 'total': -seen.total, 'at': seen.valid_from }) AS highest_from,
-        min(seen.total) FILTER (
-            WHERE seen.valid_from < begun.began_at
-            AND mart.utc(seen.last_seen_at) >= mart.utc(begun.began_at) - to_days(analysis.reference_days)
-        ) AS lowest_before,
-        -- Each total by what it may have become since it was last seen; of those that are alike, the first.
-        min({
-            'moved': round(
-                seen.total::DOUBLE * exp(coalesce((at_last.highest_since - at_last.risen)::DOUBLE, 0)), 4
+        seen.*,
+        begun.plain_seen_at,
+        begun.began_at,
+        begun.dearest_plain,
+        coalesce((now.risen - at_seen.risen)::DOUBLE, 0) AS by_median,
+        coalesce(
+            mart.explained_rise(now.spread.rise - at_seen.spread.rise, now.spread.share - at_seen.spread.share), 0
+        ) AS by_mean,
+        coalesce(
+            mart.explained_rise(
+                now.spread.rise - at_seen.spread_before.rise, now.spread.share - at_seen.spread_before.share
             ),
-            'valid_from': seen.valid_from,
-            'so_far': at_last.so_far
-        }) FILTER (
-            WHERE seen.valid_from < begun.began_at
-            AND mart.utc(seen.last_seen_at) >= mart.utc(begun.began_at) - to_days(analysis.reference_days)
-        ) AS lowest,
-        sum(seen.snapshots)::INTEGER AS snapshots,
-        coalesce(sum(seen.snapshots) FILTER (WHERE seen.is_below), 0)::INTEGER AS promoted_snapshots
+            0
+        ) AS by_mean_before,
+        -- Since it was last seen, up to the highest level of the market.
+        coalesce((at_last.highest_since - at_last.risen)::DOUBLE, 0) AS last_by_median,
+        coalesce(
+            mart.explained_rise(
+                at_last.spread_at_highest.rise - at_last.spread.rise,
+                at_last.spread_at_highest.share - at_last.spread.share
+            ),
+            0
+        ) AS last_by_mean,
+        coalesce(
+            CASE
+                WHEN at_seen.started_at > at_last.spread_before.at
+                    THEN
+                        mart.explained_rise(
+                            at_last.spread_at_highest.rise - at_seen.spread.rise,
+                            at_last.spread_at_highest.share - at_seen.spread.share
+                        )
+                ELSE
+                    mart.explained_rise(
+                        at_last.spread_at_highest.rise - at_last.spread_before.rise,
+                        at_last.spread_at_highest.share - at_last.spread_before.share
+                    )
+            END,
+            0
+        ) AS last_by_mean_before,
+        { 'so_far': at_last.so_far, 'risen': at_last.risen, 'spread': at_last.spread } AS level_at_last
     FROM seen
     INNER JOIN begun
         ON
@@ -259,8 +353,59 @@ priced AS (
             AND at_last.market = seen.market
             AND at_last.product_type = seen.product_type
             AND at_last.started_at = seen.last_seen_at
+    LEFT JOIN moved AS now
+        ON
+            now.source = seen.source
+            AND now.market = seen.market
+            AND now.product_type = seen.product_type
+            AND now.started_at = seen.now_at
+),
+
+priced AS (
+    SELECT
+        valued.source,
+        valued.property_id,
+        valued.offer_key,
+        any_value(valued.plain_seen_at) AS plain_seen_at,
+        any_value(valued.began_at) AS began_at,
+        min(valued.valid_from) AS first_seen_at,
+        max(valued.total) AS highest,
+        max(
+            greatest(
+                valued.total::DOUBLE * exp(valued.by_median),
+                least(
+                    valued.total::DOUBLE * exp(valued.by_mean),
+                    -- One of the first to rise has had its share of what the market rises in the week after.
+                    valued.plain_before::DOUBLE * exp(valued.by_mean_before)
+                )
+            )
+        ) AS highest_moved,
+        arg_min(valued.valid_from, { 'total': -valued.total, 'at': valued.valid_from }) AS highest_from,
+        min(valued.total) FILTER (
+            WHERE valued.valid_from < valued.began_at
+            AND mart.utc(valued.last_seen_at) >= mart.utc(valued.began_at) - to_days(analysis.reference_days)
+        ) AS lowest_before,
+        -- Each total by what it may have become since it was last seen; of those that are alike, the first.
+        min({
+            'moved': round(
+                greatest(
+                    valued.total::DOUBLE * exp(greatest(valued.last_by_median, valued.last_by_mean)),
+                    -- One of the last to rise followed what the market rose in the week before.
+                    least(valued.dearest_plain::DOUBLE, valued.total::DOUBLE * exp(valued.last_by_mean_before))
+                ),
+                4
+            ),
+            'valid_from': valued.valid_from,
+            'level': valued.level_at_last
+        }) FILTER (
+            WHERE valued.valid_from < valued.began_at
+            AND mart.utc(valued.last_seen_at) >= mart.utc(valued.began_at) - to_days(analysis.reference_days)
+        ) AS lowest,
+        sum(valued.snapshots)::INTEGER AS snapshots,
+        coalesce(sum(valued.snapshots) FILTER (WHERE valued.is_below), 0)::INTEGER AS promoted_snapshots
+    FROM valued
     CROSS JOIN ref.analysis AS analysis
-    GROUP BY seen.source, seen.property_id, seen.offer_key
+    GROUP BY valued.source, valued.property_id, valued.offer_key
 ),
 
 held AS (
@@ -269,7 +414,7 @@ held AS (
         priced.plain_seen_at,
         priced.lowest_before,
         priced.lowest,
-        priced.highest_level,
+        priced.highest_moved,
         priced.offer_key IS NULL AS is_only,
         -- Without other intervals, all of these are of the present one.
         coalesce(priced.began_at, promoted.valid_from) AS began_at,
@@ -294,15 +439,38 @@ held AS (
 
 raised AS (
     SELECT
-        held.*,
-        now.so_far,
-        at_highest.so_far AS so_far_at_highest,
+        held.* EXCLUDE (highest_moved),
         CASE
-            WHEN held.is_only THEN ln(held.total::DOUBLE) - at_highest.risen::DOUBLE ELSE held.highest_level
-        END AS level_at_highest,
+            WHEN
+                mart.explained_rise(now.spread.rise - at_highest.spread.rise, now.spread.share - at_highest.spread.share)
+                > (now.risen - at_highest.risen)::DOUBLE + 1e-6
+                THEN mart.explained_rise(now.spread.mean - at_highest.spread.mean, now.spread.share - at_highest.spread.share)
+            ELSE coalesce((now.so_far - at_highest.so_far)::DOUBLE, 0)
+        END AS moved,
+        CASE
+            WHEN
+                mart.explained_rise(now.spread.rise - held.lowest.level.spread.rise, now.spread.share - held.lowest.level.spread.share)
+                > (now.risen - held.lowest.level.risen)::DOUBLE + 1e-6
+                THEN mart.explained_rise(now.spread.mean - held.lowest.level.spread.mean, now.spread.share - held.lowest.level.spread.share)
+            ELSE coalesce((now.so_far - held.lowest.level.so_far)::DOUBLE, 0)
+        END AS moved_since_lowest,
         -- A price charged before the market rose counts at today's level, and may then be the highest.
         try_cast(round(
-            greatest(held.highest::DOUBLE, coalesce(exp(level_at_highest + now.risen::DOUBLE), 0)), 4 -- noqa: RF02
+            greatest(
+                held.highest::DOUBLE,
+                CASE
+                    WHEN held.is_only
+                        THEN
+                            held.total::DOUBLE * exp(greatest(
+                                coalesce((now.risen - at_highest.risen)::DOUBLE, 0),
+                                mart.explained_rise(
+                                    now.spread.rise - at_highest.spread.rise, now.spread.share - at_highest.spread.share
+                                )
+                            ))
+                    ELSE held.highest_moved
+                END
+            ),
+            4
         ) AS DECIMAL(18, 4)) AS highest_moved
     FROM held
     LEFT JOIN moved AS now
@@ -348,10 +516,10 @@ SELECT
     raised.seen_snapshots AS snapshots,
     raised.promoted_snapshots,
     100.0 * raised.promoted_snapshots / raised.seen_snapshots AS promoted_share_pct,
-    round(100 * (exp(coalesce((raised.so_far - raised.so_far_at_highest)::DOUBLE, 0)) - 1), 6) AS moved_pct,
+    round(100 * (exp(raised.moved) - 1), 6) AS moved_pct,
     CASE
         WHEN raised.lowest_before IS NOT NULL
-            THEN round(100 * (exp(coalesce((raised.so_far - raised.lowest.so_far)::DOUBLE, 0)) - 1), 6)
+            THEN round(100 * (exp(raised.moved_since_lowest) - 1), 6)
     END AS moved_since_lowest_pct,
     CASE
         WHEN raised.longest_unseen_days >= analysis.reference_days THEN 'not_enough_history'

@@ -115,7 +115,7 @@ proved AS (
 
 SELECT
     found.rule,
-    6 AS rule_version,
+    7 AS rule_version,
     mart.subject_key(found.rule, concat_ws('|', found.source, found.property_id, found.offer_key)) AS subject_key,
     mart.flag_id(found.rule, subject_key) AS flag_id,
     mart.severity(found.size_pct, found.medium_pct, found.high_pct) AS severity,
@@ -145,7 +145,7 @@ SELECT
                                 found.highest_moved::DOUBLE,
                                 CASE
                                     WHEN round(found.moved_pct, 1) > 0
-                                        THEN format(' (median {:+.1f}%)', found.moved_pct)
+                                        THEN format(' by about {:.1f}%', found.moved_pct)
                                     ELSE ''
                                 END
                             )
