@@ -2,5 +2,5 @@
 -- risen: Sum of their mean changes.
 -- share: Share of them that rose, net of those that fell; above 1: they rose more than once.
 CREATE OR REPLACE MACRO mart.explained_rise(risen, share) AS (
-    CASE WHEN share > 0.5 THEN risen::DOUBLE / least(share::DOUBLE, 1) END
+    CASE WHEN share > 0.5 THEN risen / least(share, 1) END
 )

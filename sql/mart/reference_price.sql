@@ -50,7 +50,7 @@ WITH counted AS (
             PARTITION BY change.sweep_id, change.source, change.market, change.product_type
         ), 0) AS lowered_in_all,
         -- One that rises to ten times its price says no more of its market than one that rises by half.
-        greatest(least(change.drift::DECIMAL(38, 9) / change.pairs, ln(1.5)), -ln(1.5)) AS capped_change
+        greatest(least(change.drift / change.pairs, ln(1.5)), -ln(1.5))::DECIMAL(18, 9) AS capped_change
     FROM (
         SELECT *
         FROM state.price_change
@@ -156,9 +156,9 @@ level AS (
         sum(stepped.rise) OVER up_to AS risen,
         {
             'at': stepped.started_at,
-            'mean': sum(stepped.mean_change) OVER up_to,
-            'rise': sum(stepped.mean_rise) OVER up_to,
-            'share': sum(stepped.share) OVER up_to
+            'mean': (sum(stepped.mean_change) OVER up_to)::DOUBLE,
+            'rise': (sum(stepped.mean_rise) OVER up_to)::DOUBLE,
+            'share': (sum(stepped.share) OVER up_to)::DOUBLE
         } AS spread
     FROM stepped
     WINDOW up_to AS (
@@ -333,8 +333,7 @@ valued AS (
                     )
             END,
             0
-        ) AS last_by_mean_before,
-        { 'so_far': at_last.so_far, 'risen': at_last.risen, 'spread': at_last.spread } AS level_at_last
+        ) AS last_by_mean_before
     FROM seen
     INNER JOIN begun
         ON
@@ -396,7 +395,7 @@ priced AS (
                 4
             ),
             'valid_from': valued.valid_from,
-            'level': valued.level_at_last
+            'last_seen_at': valued.last_seen_at
         }) FILTER (
             WHERE valued.valid_from < valued.began_at
             AND mart.utc(valued.last_seen_at) >= mart.utc(valued.began_at) - to_days(analysis.reference_days)
@@ -442,17 +441,26 @@ raised AS (
         held.* EXCLUDE (highest_moved),
         CASE
             WHEN
-                mart.explained_rise(now.spread.rise - at_highest.spread.rise, now.spread.share - at_highest.spread.share)
-                > (now.risen - at_highest.risen)::DOUBLE + 1e-6
-                THEN mart.explained_rise(now.spread.mean - at_highest.spread.mean, now.spread.share - at_highest.spread.share)
+                mart.explained_rise(
+                    now.spread.rise - at_highest.spread.rise, now.spread.share - at_highest.spread.share
+                ) > (now.risen - at_highest.risen)::DOUBLE + 1e-6
+                THEN
+                    mart.explained_rise(
+                        now.spread.mean - at_highest.spread.mean, now.spread.share - at_highest.spread.share
+                    )
             ELSE coalesce((now.so_far - at_highest.so_far)::DOUBLE, 0)
         END AS moved,
         CASE
             WHEN
-                mart.explained_rise(now.spread.rise - held.lowest.level.spread.rise, now.spread.share - held.lowest.level.spread.share)
-                > (now.risen - held.lowest.level.risen)::DOUBLE + 1e-6
-                THEN mart.explained_rise(now.spread.mean - held.lowest.level.spread.mean, now.spread.share - held.lowest.level.spread.share)
-            ELSE coalesce((now.so_far - held.lowest.level.so_far)::DOUBLE, 0)
+                mart.explained_rise(
+                    now.spread.rise - at_lowest.spread.rise, now.spread.share - at_lowest.spread.share
+                ) > (now.risen - at_lowest.risen)::DOUBLE + 1e-6
+                THEN
+                    mart.explained_rise(
+                        now.spread.mean - at_lowest.spread.mean,
+                        now.spread.share - at_lowest.spread.share
+                    )
+            ELSE coalesce((now.so_far - at_lowest.so_far)::DOUBLE, 0)
         END AS moved_since_lowest,
         -- A price charged before the market rose counts at today's level, and may then be the highest.
         try_cast(round(
@@ -485,6 +493,12 @@ raised AS (
             AND at_highest.market = held.market
             AND at_highest.product_type = held.product_type
             AND at_highest.started_at = held.highest_from
+    LEFT JOIN moved AS at_lowest
+        ON
+            at_lowest.source = held.source
+            AND at_lowest.market = held.market
+            AND at_lowest.product_type = held.product_type
+            AND at_lowest.started_at = held.lowest.last_seen_at
 )
 
 SELECT
