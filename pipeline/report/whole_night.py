@@ -1,6 +1,6 @@
 """Unusual events of a complete night: silent or incomparable markets, common price moves, a new reference market."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import date
 from typing import Any
 
@@ -56,10 +56,18 @@ def _of_missing_rates(reader: Reader) -> list[Point]:
         for row in rows
     ]
     markets = f"Market {names[0]} is" if len(names) == 1 else f"Markets {_listed(names)} are"
-    currencies = _listed(sorted({currency for row in rows for currency in row["currencies"]}))
-    recent = "" if all(row["last_rate_date"] is None for row in rows) else " of the last seven days"
-    what = f"no reference rate for {currencies}{recent} is loaded (nightaudit load rates FILE)"
-    return [Point(f"{markets} not compared: {what}.", "coverage", "warn")]
+    lacking = {currency for row in rows for currency in row["currencies"]}
+    never = {currency for row in rows for currency in row["never_rated"]}
+    missing, how = _missing(never, lacking - never), "is loaded (nightaudit load rates FILE)"
+    return [Point(f"{markets} not compared: no reference rate {missing} {how}.", "coverage", "warn")]
+
+
+def _missing(never: Set[str], lately: Set[str]) -> str:
+    if not lately:
+        return f"for {_listed(sorted(never))}"
+    if not never:
+        return f"for {_listed(sorted(lately))} of the last seven days"
+    return f"for {_listed(sorted(never))}, and none of the last seven days for {_listed(sorted(lately))},"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 -- on_sale: Number of properties on sale in both markets.
 -- currencies: Their currencies without a reference rate on the day of the sweep or in the seven days before.
 -- last_rate_date: Last business day with a rate of one of these currencies; NULL: none was ever loaded.
+-- never_rated: Those of the currencies without any rate ever loaded.
 -- A market that is also answered in the reference market's currency needs no rate: the supplier's own is known.
 WITH latest AS (
     SELECT
@@ -66,7 +67,11 @@ SELECT
     counted.properties,
     counted.on_sale,
     counted.currencies,
-    max(fx_rate.rate_date) AS last_rate_date
+    max(fx_rate.rate_date) AS last_rate_date,
+    list_filter(
+        counted.currencies,
+        LAMBDA currency: NOT coalesce(list_contains(list(DISTINCT fx_rate.currency), currency), FALSE) -- noqa: RF02
+    ) AS never_rated
 FROM counted
 LEFT JOIN lake.fx_rate AS fx_rate ON list_contains(counted.currencies, fx_rate.currency)
 WHERE counted.properties > 0

@@ -122,11 +122,13 @@ def test_the_digest_tells_that_the_settings_name_another_reference_market(tmp_pa
 
 @pytest.mark.slow
 def test_the_digest_says_which_markets_are_not_compared_for_lack_of_a_reference_rate(tmp_path):
-    """DE, GB and SE sell in currencies of their own; rates are loaded for one, then for the other, and grow too old."""
+    """DE, GB, SE and CH sell in currencies of their own; rates are loaded for one after the other, and grow too old."""
     lake = Lake(str(tmp_path / "lake"))
     asked = [
         (2 * number + place, STAY | {"property_id": place, "market": market}, currency, total)
-        for number, (market, currency, total) in enumerate((("DE", "EUR", 100), ("GB", "GBP", 86), ("SE", "SEK", 1000)))
+        for number, (market, currency, total) in enumerate(
+            (("DE", "EUR", 100), ("GB", "GBP", 86), ("SE", "SEK", 1000), ("CH", "CHF", 95))
+        )
         for place in (0, 1)
     ]
     cells = [cell | {"search_id": search, "offers": 1} for search, cell, _, _ in asked]
@@ -135,8 +137,9 @@ def test_the_digest_says_which_markets_are_not_compared_for_lack_of_a_reference_
         for search, cell, currency, total in asked
     ]
     told = []
-    for number, rates in ((0, ""), (1, "Date,GBP\n2030-01-01,0.86\n"), (2, "Date,SEK\n2030-01-01,10\n"), (9, "")):
-        if rates:
+    loaded = {1: "Date,GBP\n2030-01-01,0.86\n", 2: "Date,SEK\n2030-01-01,10\n", 10: "Date,CHF\n2030-01-01,0.95\n"}
+    for number in (0, 1, 2, 9, 10):
+        if rates := loaded.get(number):
             (tmp_path / "rates.csv").write_text(rates)
             load(lake, "rates", tmp_path / "rates.csv", started_at(number))
         load_night(lake, number, cell=cells, offer=offers)
@@ -146,11 +149,13 @@ def test_the_digest_says_which_markets_are_not_compared_for_lack_of_a_reference_
             [point for point in json.loads(page.file.with_name("digest.json").read_text())["points"] if "rate" in point]
         )
     how = "is loaded (nightaudit load rates FILE)."
+    all_three = "Markets CH, GB and SE are not compared: no reference rate for CHF"
     assert told == [
-        [f"Markets GB and SE are not compared: no reference rate for GBP and SEK {how}"],
-        [f"Market SE is not compared: no reference rate for SEK {how}"],
-        [],
-        [f"Markets GB and SE are not compared: no reference rate for GBP and SEK of the last seven days {how}"],
+        [f"{all_three}, GBP and SEK {how}"],
+        [f"Markets CH and SE are not compared: no reference rate for CHF and SEK {how}"],
+        [f"Market CH is not compared: no reference rate for CHF {how}"],
+        [f"{all_three}, and none of the last seven days for GBP and SEK, {how}"],
+        [f"{all_three}, GBP and SEK of the last seven days {how}"],
     ]
 
 
