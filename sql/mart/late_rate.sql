@@ -8,8 +8,9 @@
 -- A rate is late if pairs differ at all rates of eight days, but not of 31: it has not been followed for a week.
 -- If the reference market's offer deviates from another market by more than these rates explain, in the same direction,
 -- its own price may be the cause, and the pair is no sign of a late rate.
--- If most markets deviate from an offer of the reference market in one direction, the late rate is the one of its own
--- currency: the mark-up is the reference market's, and is found once, not in each of the others.
+-- If most markets deviate from an offer of the reference market in one direction, and so do most currencies, its own
+-- included, the late rate is the one of its own currency: the mark-up is the reference market's, and is found once, not
+-- in each of the others. If as many currencies do as do not, the euro is not late: all rates are quoted against it.
 -- Only offers of the reference market with a pair at a reference rate are of interest; a lake of one currency has none.
 WITH exchanged AS (
     SELECT DISTINCT
@@ -105,12 +106,27 @@ aside AS (
         compared.reference_offer_key,
         count(DISTINCT compared.market) FILTER (WHERE compared.side > 0) AS above,
         count(DISTINCT compared.market) FILTER (WHERE compared.side < 0) AS below,
-        CASE WHEN above > below THEN 1 ELSE -1 END AS side -- noqa: RF02
+        CASE WHEN above > below THEN 1 ELSE -1 END AS side, -- noqa: RF02
+        -- Markets that share a currency share its rate.
+        count(DISTINCT compared.currency) FILTER (
+            WHERE compared.currency <> compared.reference_currency
+        ) AS currencies,
+        count(DISTINCT compared.currency) FILTER (
+            WHERE compared.currency <> compared.reference_currency AND compared.side > 0
+        ) AS currencies_above,
+        count(DISTINCT compared.currency) FILTER (
+            WHERE compared.currency <> compared.reference_currency AND compared.side < 0
+        ) AS currencies_below,
+        CASE WHEN above > below THEN currencies_above ELSE currencies_below END AS currencies_aside -- noqa: RF02
     FROM compared
     GROUP BY compared.source, compared.property_id, compared.reference_offer_key
     HAVING
         greatest(above, below) >= 2 -- noqa: RF02
         AND 2 * greatest(above, below) > count(DISTINCT compared.market) -- noqa: RF02
+        -- The reference market's own currency agrees with itself.
+        AND 2 * currencies_aside -- noqa: RF02
+        + CASE WHEN any_value(compared.reference_currency) = 'EUR' THEN 0 ELSE 1 END
+        > currencies + 1 -- noqa: RF02
         AND CASE
             WHEN above > below THEN bool_or(compared.is_off AND compared.side > 0) -- noqa: RF02
             ELSE bool_or(compared.is_off AND compared.side < 0)

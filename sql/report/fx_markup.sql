@@ -199,7 +199,7 @@ found AS (
 
 SELECT
     'fx_markup' AS rule,
-    9 AS rule_version,
+    10 AS rule_version,
     mart.subject_key(
         'fx_markup', concat_ws('|', found.source, found.property_id, found.market, found.base_currency, found.currency)
     ) AS subject_key,
