@@ -32,6 +32,7 @@
 -- An offer may follow its market within a week: up to what it was charged at without a promotion.
 -- longest_unseen_days: Longest time without an answer about the offer after which its price differed, in days.
 -- lowest_moved: Lowest total before began_at, each raised by the largest rise of its market since it was last seen.
+-- risen_since_lowest_pct: Share of the market's prices that have risen since then, net of those that fell; at most 100.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
 WITH counted AS (
     SELECT
@@ -462,6 +463,7 @@ raised AS (
                     )
             ELSE coalesce((now.so_far - at_lowest.so_far)::DOUBLE, 0)
         END AS moved_since_lowest,
+        least(now.spread.share - at_lowest.spread.share, 1) AS risen_since_lowest,
         -- A price charged before the market rose counts at today's level, and may then be the highest.
         try_cast(round(
             greatest(
@@ -552,6 +554,9 @@ SELECT
     raised.seen_offer_no,
     raised.highest_moved,
     raised.longest_unseen_days,
-    try_cast(raised.lowest.moved AS DECIMAL(18, 4)) AS lowest_moved
+    try_cast(raised.lowest.moved AS DECIMAL(18, 4)) AS lowest_moved,
+    CASE
+        WHEN raised.lowest_before IS NOT NULL THEN round(100 * coalesce(raised.risen_since_lowest, 0), 6)
+    END AS risen_since_lowest_pct
 FROM raised
 CROSS JOIN ref.analysis AS analysis

@@ -156,9 +156,20 @@ SELECT
                 format(
                     'The price before promotions of {:,.2f} {} is {:.1f}% above the lowest total seen in the {} days '
                     || 'before the promotion, {:,.2f} (allowing for rises of its market''s prices since); the offer '
-                    || 'was watched for {} days before it.',
+                    || 'was watched for {} days before it.{}',
                     found.pre_promo_total::DOUBLE, found.currency, found.size_pct, found.reference_days,
-                    found.lowest_moved::DOUBLE, found.days_before
+                    found.lowest_moved::DOUBLE, found.days_before,
+                    CASE
+                        -- Many others rose too: worth knowing before a call.
+                        WHEN found.risen_since_lowest_pct BETWEEN 20 AND 50
+                            THEN
+                                format(
+                                    ' {:.0f}% of its market''s prices have risen since: too few for a rise of the '
+                                    || 'market.',
+                                    found.risen_since_lowest_pct
+                                )
+                        ELSE ''
+                    END
                 )
         ELSE
             format(
