@@ -90,19 +90,20 @@ def _(alt, ask, market, mo, verdict):
         market=market.value,
         verdict=verdict.value,
     )
-    found = ask(
-        "SELECT price.reference_verdict, price.property_id, place.property_name, offer.room_name, offer.board_name, "
-        "replace(offer.refundability, '_', '-') AS refundability, price.check_in, "
-        "price.nights, price.product_type, price.currency, price.total, price.pre_promo_total, price.lowest_before, "
-        "price.highest, price.history_days, price.promoted_share_pct, price.offer_key "
-        "FROM mart.reference_price AS price JOIN mart.offer_latest AS offer USING (source, property_id, offer_key) "
-        "LEFT JOIN mart.property AS place ON place.property_id = price.property_id "
-        "WHERE price.source = 'multi' AND price.market = $market AND price.reference_verdict LIKE $verdict "
-        "ORDER BY array_position(['never_charged', 'above_lowest', 'honest'], price.reference_verdict) NULLS LAST, "
-        "price.pre_promo_total / price.total DESC, price.property_id, price.offer_key LIMIT 200",
-        market=market.value,
-        verdict=verdict.value,
-    )
+    _verdict = "" if verdict.value == "%" else f"\n  AND price.reference_verdict = '{verdict.value}'"
+    query = f"""SELECT price.reference_verdict, price.property_id, place.property_name, offer.room_name,
+       offer.board_name, replace(offer.refundability, '_', '-') AS refundability, price.check_in, price.nights,
+       price.product_type, price.currency, price.total, price.pre_promo_total, price.lowest_before, price.highest,
+       price.history_days, price.promoted_share_pct, price.offer_key
+FROM mart.reference_price AS price
+JOIN mart.offer_latest AS offer USING (source, property_id, offer_key)
+LEFT JOIN mart.property AS place ON place.property_id = price.property_id
+WHERE price.source = 'multi'
+  AND price.market = '{market.value}'{_verdict}
+ORDER BY array_position(['never_charged', 'above_lowest', 'honest'], price.reference_verdict) NULLS LAST,
+         price.pre_promo_total / price.total DESC, price.property_id, price.offer_key
+LIMIT 200"""  # noqa: S608 - the values are the relation's own
+    found = ask(query)
     _bars = (
         alt.Chart(_counts)
         .mark_bar()
@@ -125,16 +126,17 @@ def _(alt, ask, market, mo, verdict):
     )
     mo.stop(found.height == 0, mo.md("No promoted offer of this kind is on sale."))
     mo.vstack([_bars, mo.md("Up to 200 of them are listed below: the least honest first, then the deepest discount.")])
-    return (found,)
+    return found, query
 
 
 @app.cell
 def _(found, mo):
+    # The number keeps offers apart that read alike; the list would show only the last of them.
     _options = {
-        f"{row['property_name'] or 'Property'} {row['property_id']}, {row['room_name']}, {row['board_name']}, "
-        f"{row['refundability']}, check-in {row['check_in']}, nights: {row['nights']}, {row['product_type']} "
-        f"({row['reference_verdict'].replace('_', ' ')})": row
-        for row in found.to_dicts()
+        f"{number}. {row['property_name'] or 'Property'} {row['property_id']}, {row['room_name']}, "
+        f"{row['board_name']}, {row['refundability']}, check-in {row['check_in']}, nights: {row['nights']}, "
+        f"{row['product_type']}, {row['currency']} ({row['reference_verdict'].replace('_', ' ')})": row
+        for number, row in enumerate(found.to_dicts(), 1)
     }
     offer = mo.ui.dropdown(_options, value=next(iter(_options)), label="Offer", searchable=True, full_width=True)
     offer
@@ -177,22 +179,17 @@ def _(alt, ask, mo, offer):
 
 
 @app.cell
-def _(market, mo, verdict):
-    _verdict = "" if verdict.value == "%" else f"\n  AND reference_verdict = '{verdict.value}'"
+def _(mo, query):
     mo.md(
         f"""
 ## The same as a query
 
+Run it with `nightaudit query`, or in any DuckDB client that has attached the published file.
+
 ```sql
-SELECT reference_verdict, property_id, check_in, nights, product_type, currency, total, pre_promo_total, highest,
-       lowest_before, history_days, offer_key
-FROM mart.reference_price
-WHERE source = 'multi'
-  AND market = '{market.value}'{_verdict}
-ORDER BY pre_promo_total / total DESC, property_id, offer_key
-LIMIT 100
+{query}
 ```
-"""  # noqa: S608 - shown, not run
+"""
     )
 
 
