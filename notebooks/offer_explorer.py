@@ -28,7 +28,8 @@ def _(mo):
     **What is on sale, when, where and at what price?** Drag over a range of lead times, click markets, boards or
     properties (with Shift: several): every other chart follows. A chart is not filtered by its own selection, so what
     you left out stays visible, but paler. Double-click to clear a selection. With the keyboard, use the controls above
-    the charts. Only list answers are shown, as they were when each cell was last answered.
+    the charts. Only list answers are shown, as they were when each cell was last answered;
+    offers without a currency are left out.
     """)
 
 
@@ -64,7 +65,7 @@ def _(session):
         "CREATE OR REPLACE TEMP TABLE offers_by AS SELECT product_type, currency, lead_days::SMALLINT AS lead_days, "
         "market, board_family, property_id, count(*)::UINTEGER AS offers, sum(total_per_night::DOUBLE) AS per_night, "
         "count_if(pre_promo_total > total)::UINTEGER AS promoted "
-        "FROM mart.offer_latest WHERE source = 'multi' AND total > 0 GROUP BY ALL"
+        "FROM mart.offer_latest WHERE source = 'multi' AND total > 0 AND currency IS NOT NULL GROUP BY ALL"
     )
     # Far fewer rows, for everything that does not concern single properties.
     session.execute(
@@ -97,8 +98,8 @@ def _(counted_of_all, mo):
     shown = mo.ui.dropdown(
         {
             "number of offers": "offers",
-            "mean price per night": "per_night / offers",
-            "share with a promotion, percent": "100.0 * promoted / offers",
+            "mean price per night": "per_night",
+            "share with a promotion, percent": "promoted_pct",
         },
         value="number of offers",
         label="Show",
@@ -127,20 +128,42 @@ def _(mo):
 
 
 @app.cell
-def _(condition, counted_of_all):
-    asked = counted_of_all.filter(" AND ".join(condition())).aggregate("min(lead_days), max(lead_days)").fetchall()[0]
-    return (asked,)
+def _(counted, counted_of_all, currency, product_type):
+    on_sale = f"product_type = '{product_type.value}' AND currency = '{currency.value}'"
+    _found = counted_of_all.filter(on_sale)
+    asked = _found.aggregate("min(lead_days), max(lead_days)").fetchall()[0]
+    offered = {
+        column: [value for (value,) in relation.aggregate(column).order(column).fetchall()]
+        for column, relation in (
+            ("market", _found),
+            ("board_family", _found),
+            ("property_id", counted.filter(on_sale).project("property_id::VARCHAR AS property_id")),
+        )
+    }
+
+    # A selection outlives a change of currency or product. What is not on sale there would filter unseen.
+    def kept(column, values):
+        """Return the selected values of a column that are on sale in the currency and product."""
+        return [value for value in values if value in offered[column]]
+
+    def kept_days(days):
+        """Return the selected lead times that are on sale in the currency and product; all of them: nothing."""
+        if not days or asked[0] is None or days[-1] < asked[0] or days[0] > asked[1]:
+            return []
+        within = max(days[0], asked[0]), min(days[-1], asked[1])
+        return [] if within == asked else list(within)
+
+    return asked, kept, kept_days, offered, on_sale
 
 
 @app.cell
-def _(asked, get_lead, mo, set_lead):
+def _(asked, get_lead, kept_days, mo, set_lead):
     # A cell that sets a state does not run again for it, so that the control keeps the focus of the keyboard.
     lead_control = None
     if asked[0] is not None and asked[0] < asked[1]:
-        _days = get_lead() or asked
         lead_control = mo.ui.range_slider(
             *asked,
-            value=[max(_days[0], asked[0]), min(_days[-1], asked[1])],
+            value=kept_days(get_lead()) or list(asked),
             label="Lead time, days",
             show_value=True,
             debounce=True,
@@ -150,11 +173,10 @@ def _(asked, get_lead, mo, set_lead):
 
 
 @app.cell
-def _(condition, counted_of_all, get_markets, mo, set_markets):
-    _all = counted_of_all.filter(" AND ".join(condition())).aggregate("market").order("market").fetchall()
+def _(get_markets, kept, mo, offered, set_markets):
     market_control = mo.ui.multiselect(
-        [name for (name,) in _all],
-        value=[name for (name,) in _all if name in get_markets()],
+        offered["market"],
+        value=kept("market", get_markets()),
         label="Markets",
         on_change=set_markets,
     )
@@ -162,11 +184,10 @@ def _(condition, counted_of_all, get_markets, mo, set_markets):
 
 
 @app.cell
-def _(condition, counted_of_all, get_boards, mo, set_boards):
-    _all = counted_of_all.filter(" AND ".join(condition())).aggregate("board_family").order("board_family").fetchall()
+def _(get_boards, kept, mo, offered, set_boards):
     board_control = mo.ui.multiselect(
-        [name for (name,) in _all],
-        value=[name for (name,) in _all if name in get_boards()],
+        offered["board_family"],
+        value=kept("board_family", get_boards()),
         label="Boards",
         on_change=set_boards,
     )
@@ -181,18 +202,18 @@ def _(board_control, lead_control, market_control, mo):
 
 
 @app.cell
-def _(alt, counted, counted_of_all, currency, mo, product_type, shown):
+def _(alt, counted, counted_of_all, currency, kept, kept_days, mo, on_sale, shown):
     def condition(lead=(), markets=(), boards=(), properties=()):
         """Return what is selected as conditions in SQL."""
-        parts = [f"product_type = '{product_type.value}'", f"currency = '{currency.value}'"]
-        if lead:
-            parts.append(f"lead_days BETWEEN {lead[0]} AND {lead[-1]}")
-        for column, values in (("market", markets), ("board_family", boards)):
+        parts = []
+        if days := kept_days(lead):
+            parts.append(f"lead_days BETWEEN {days[0]} AND {days[-1]}")
+        for column, values in (("market", kept("market", markets)), ("board_family", kept("board_family", boards))):
             if values:
                 names = ", ".join(f"'{value}'" for value in values)
                 parts.append(f"{column} IN ({names})")
-        if properties:
-            parts.append(f"property_id IN ({', '.join(map(str, properties))})")
+        if of := kept("property_id", properties):
+            parts.append(f"property_id IN ({', '.join(of)})")
         return parts
 
     def grouped(column, chosen):
@@ -200,16 +221,22 @@ def _(alt, counted, counted_of_all, currency, mo, product_type, shown):
         is_of_properties = any("property_id" in part for part in (column, *chosen))
         sums = (
             (counted if is_of_properties else counted_of_all)
-            .filter(" AND ".join(chosen))
+            .filter(" AND ".join([on_sale, *chosen]))
             .aggregate(
                 f"{column}, sum(offers)::BIGINT AS offers, sum(per_night) AS per_night, sum(promoted) AS promoted",
                 column,
             )
         )
-        return sums.project(
-            f"{column}, offers, per_night / offers AS per_night, 100.0 * promoted / offers AS promoted_pct, "
-            f"({shown.value})::DOUBLE AS shown"
+        figures = sums.project(
+            f"{column}, offers, per_night / offers AS per_night, 100.0 * promoted / offers AS promoted_pct"
         )
+        return figures.project(f"*, {shown.value}::DOUBLE AS shown")
+
+    def first(properties):
+        """Return the order of properties: a selected one stays visible, however few of its offers are left."""
+        chosen = kept("property_id", properties)
+        is_chosen = f"property_id IN ({', '.join(chosen)}) DESC, " if chosen else ""
+        return f"{is_chosen}{shown.value} DESC, property_id"
 
     says = [
         alt.Tooltip("offers:Q", format=","),
@@ -221,7 +248,7 @@ def _(alt, counted, counted_of_all, currency, mo, product_type, shown):
     def bars(frame, column, title, chosen, tell):
         """Return a bar chart; `tell` is called with the values whose bars are clicked."""
         clicked = alt.selection_point(
-            name="clicked", fields=[column], clear="dblclick", value=[{column: value} for value in chosen]
+            name="clicked", fields=[column], clear="dblclick", value=[{column: value} for value in kept(column, chosen)]
         )
         drawn = (
             alt.Chart(frame)
@@ -236,16 +263,16 @@ def _(alt, counted, counted_of_all, currency, mo, product_type, shown):
         )
         return mo.ui.altair_chart(drawn, on_change=lambda rows: tell(rows[column].to_list()))
 
-    return bars, condition, grouped, says, what
+    return bars, condition, first, grouped, says, what
 
 
 @app.cell
-def _(alt, condition, get_boards, get_lead, get_markets, get_properties, grouped, mo, says, set_lead, what):
+def _(alt, condition, get_boards, get_lead, get_markets, get_properties, grouped, kept_days, mo, says, set_lead, what):
     _days = grouped(
         "lead_days", condition(markets=get_markets(), boards=get_boards(), properties=get_properties())
     ).pl()
     mo.stop(_days.height == 0, mo.md("No offer matches the selection. Double-click a chart to clear its selection."))
-    _lead = get_lead()
+    _lead = kept_days(get_lead())
     _from, _to = _days["lead_days"].min() - 1, _days["lead_days"].max() + 1
     _brush = alt.selection_interval(name="brush", encodings=["x"], **({"value": {"x": _lead}} if _lead else {}))
     _chart = (
@@ -297,12 +324,11 @@ def _(bars, condition, get_boards, get_lead, get_markets, get_properties, groupe
 
 
 @app.cell
-def _(bars, condition, get_boards, get_lead, get_markets, get_properties, grouped, session, set_properties):
+def _(bars, condition, first, get_boards, get_lead, get_markets, get_properties, grouped, session, set_properties):
     _found = grouped("property_id", condition(get_lead(), get_markets(), get_boards()))
-    # A selected property stays visible, however few of its offers are left.
-    _first = f"property_id IN ({', '.join(map(str, get_properties() or [-1]))}) DESC, shown DESC, property_id"
-    _most = _found.order(_first).limit(15)
-    _labelled = _most.join(session.table("temp.named"), "property_id").order(_first)
+    _order = first(get_properties())
+    _most = _found.order(_order).limit(15)
+    _labelled = _most.join(session.table("temp.named"), "property_id").order(_order)
     property_chart = bars(
         # As text: a browser's numbers end at 2^53.
         _labelled.project("* REPLACE (property_id::VARCHAR AS property_id), property AS label").pl(),
@@ -320,22 +346,40 @@ def _(board_chart, market_chart, mo, property_chart):
 
 
 @app.cell
-def _(condition, get_boards, get_lead, get_markets, get_properties, mo):
-    _chosen = "\n  AND ".join(condition(get_lead(), get_markets(), get_boards(), get_properties()))
+def _(condition, currency, first, get_boards, get_lead, get_markets, get_properties, mo, product_type):
+    def _of(column, chosen):
+        conditions = f"\n  WHERE {' AND '.join(chosen)}" if chosen else ""
+        return f"""  SELECT {column}, count(*) AS offers, avg(total_per_night) AS per_night,
+    100.0 * count_if(pre_promo_total > total) / count(*) AS promoted_pct
+  FROM on_sale{conditions}
+  GROUP BY {column}"""  # noqa: S608 - shown, not run; the values are the relation's own
+
+    _lead, _markets, _boards, _properties = get_lead(), get_markets(), get_boards(), get_properties()
+    # Each chart leaves out its own selection.
+    _charts = [
+        _of("lead_days", condition((), _markets, _boards, _properties)),
+        _of("market", condition(_lead, (), _boards, _properties)),
+        _of("board_family", condition(_lead, _markets, (), _properties)),
+        _of("property_id", condition(_lead, _markets, _boards)) + f"\n  ORDER BY {first(_properties)}\n  LIMIT 15",
+    ]
+    _union = "\n) UNION ALL BY NAME (\n".join(_charts)
     mo.md(
         f"""
 ## The same as a query
 
-Run it with `nightaudit query`, or in any DuckDB client that has attached the published file.
+One row for each bar of the four charts; without `LIMIT 15`, all properties. Run it with `nightaudit query`, or in any
+DuckDB client that has attached the published file.
 
 ```sql
-SELECT market, board_family, property_id, count(*) AS offers, avg(total_per_night) AS per_night
-FROM mart.offer_latest
-WHERE source = 'multi' AND total > 0
-  AND {_chosen}
-GROUP BY ALL
-ORDER BY offers DESC, market, board_family, property_id
-LIMIT 100
+WITH on_sale AS (
+  SELECT * FROM mart.offer_latest
+  WHERE source = 'multi' AND total > 0
+    AND product_type = '{product_type.value}' AND currency = '{currency.value}'
+)
+(
+{_union}
+)
+ORDER BY lead_days, market, board_family, {first(_properties)}
 ```
 """  # noqa: S608 - shown, not run; the values are the relation's own
     )

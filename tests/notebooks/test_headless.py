@@ -10,7 +10,9 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
+import polars as pl
 import pytest
 from nights import FIRST_DAY, load_night, started_at
 
@@ -37,13 +39,13 @@ OF_THE_FIRST_NIGHT = {
 }
 
 
-def ran(notebook, lake, monkeypatch):
-    """Return all that a notebook shows, as text, and the names that it leaves."""
+def ran(notebook, lake, monkeypatch, **instead):
+    """Return all that a notebook shows, as text, and the names that it leaves; `instead` replaces cells by values."""
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
     spec = importlib.util.spec_from_file_location(notebook.stem, notebook)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    outputs, names = module.app.run()
+    outputs, names = module.app.run(defs=instead)
     return "\n".join(_text(output) for output in outputs), names
 
 
@@ -153,3 +155,136 @@ def test_price_trends_opens_on_a_stay_that_can_still_be_booked(dear_late, monkey
     with open_published(dear_late.published_file) as session:
         assert len(session.sql(query).fetchall()) == names["shown"].height
     assert f"currency = '{names['currency'].value}'" in query
+
+
+@pytest.fixture(scope="module")
+def currencies(tmp_path_factory):
+    """One night: in GB, rooms in EUR and GBP; in SE, in SEK, two days later; some without a currency; some promoted."""
+    lake = Lake(str(tmp_path_factory.mktemp("currencies") / "lake"))
+    sold = [
+        ("GB", "EUR", 20),
+        ("GB", "GBP", 20),
+        ("GB", "EUR", 30),
+        ("SE", "EUR", 30),
+        ("SE", "SEK", 40),
+        ("SE", None, 50),
+    ]
+    cells, offers = [], []
+    for each in PROPERTIES:
+        for market, day in sorted({(market, day) for market, _, day in sold}):
+            found = [currency for *key, currency in ((m, d, c) for m, c, d in sold) if key == [market, day]]
+            cell = {
+                "property_id": each,
+                "market": market,
+                "search_id": 1000 * each + day * 10 + (market == "SE"),
+                "check_in": FIRST_DAY + timedelta(days=day),
+            }
+            cells.append(cell | {"offers": len(found)})
+            offers += [
+                cell
+                | {"room_id": 7, "board_id": 14 if each % 2 else 1, "currency": currency, "total": 100 + each * day}
+                | ({"pre_promo_total": 200 + each * day} if (each + day) % 3 == 0 else {})
+                for currency in found
+            ]
+    publish(lake, load_night(lake, 0, cell=cells, offer=offers), started_at(0))
+    return lake
+
+
+def copied(shown, first_word):
+    """Return the query that a notebook offers to copy."""
+    blocks = re.findall(r"<code>(.*?)</code>", shown, re.DOTALL)
+    plain = [html.unescape(re.sub("<[^>]*>", "", block)).strip() for block in blocks]
+    return next(block for block in plain if block.startswith(first_word))
+
+
+def selected(currency, show="offers", lead=(), markets=(), boards=(), properties=()):
+    """What an analyst has chosen in the offer explorer."""
+    chosen = {"lead": lead, "markets": markets, "boards": boards, "properties": properties}
+    states = {f"get_{name}": lambda values=values: list(values) for name, values in chosen.items()}
+    return {
+        "currency": SimpleNamespace(value=currency),
+        "product_type": SimpleNamespace(value="Hotel"),
+        "shown": SimpleNamespace(value=show, selected_key=show),
+        **states,
+        **{f"set_{name}": lambda _: None for name in chosen},
+    }
+
+
+CHARTS = {
+    "lead_days": "lead_chart",
+    "market": "market_chart",
+    "board_family": "board_chart",
+    "property_id": "property_chart",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        selected("EUR"),
+        selected("EUR", "per_night", properties=["3", "1"]),
+        selected("EUR", "promoted_pct", lead=[25, 35], markets=["GB"]),
+        # The markets and lead times of another currency are still selected.
+        selected("SEK", "promoted_pct", lead=[20, 30], markets=["GB"]),
+    ],
+)
+def test_the_query_of_the_offer_explorer_gives_the_bars_of_its_charts(currencies, monkeypatch, chosen):
+    shown, names = ran(notebook("offer_explorer"), currencies, monkeypatch, **chosen)
+    with open_published(currencies.published_file) as session:
+        rows = session.sql(copied(shown, "WITH on_sale")).pl()
+    for column, chart in CHARTS.items():
+        figures = [pl.col(column).cast(pl.String), "offers", "per_night", "promoted_pct"]
+        drawn = names[chart].dataframe.select(figures).sort(column)
+        answered = rows.filter(pl.col(column).is_not_null()).select(figures).sort(column)
+        assert drawn.height
+        assert drawn[column].to_list() == answered[column].to_list()
+        for figure in figures[1:]:
+            assert drawn[figure].to_list() == pytest.approx(answered[figure].to_list())
+
+
+@pytest.mark.slow
+def test_what_is_not_on_sale_in_the_currency_does_not_filter_unseen(currencies, monkeypatch):
+    """A lead time that only partly remains is cut to what does; the controls show what filters."""
+    _, names = ran(
+        notebook("offer_explorer"),
+        currencies,
+        monkeypatch,
+        **selected("EUR", lead=[30, 40], markets=["GB", "DE"], properties=["-1"]),
+    )
+    assert names["market_control"].value == ["GB"]
+    assert names["lead_control"].value == [30, 30]
+    assert names["condition"]([30, 40], ["GB", "DE"], (), ["-1"]) == ["lead_days BETWEEN 30 AND 30", "market IN ('GB')"]
+    assert names["condition"]([41, 60], ["DE"]) == []
+
+
+@pytest.mark.slow
+def test_the_offer_explorer_offers_no_currency_that_is_missing(currencies, monkeypatch):
+    shown, names = ran(notebook("offer_explorer"), currencies, monkeypatch)
+    assert sorted(names["currency"].options) == ["EUR", "GBP", "SEK"]
+    assert "offers without a currency are left out" in " ".join(shown.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verdict", ["%", "not_enough_history", "never_charged"])
+def test_the_query_of_promotion_honesty_gives_the_list(nights, monkeypatch, verdict):
+    with open_published(nights.both.published_file) as session:
+        market = session.sql(
+            "SELECT market FROM mart.reference_price WHERE source = 'multi' GROUP BY market "
+            "ORDER BY count(DISTINCT reference_verdict) DESC, market LIMIT 1"
+        ).fetchall()[0][0]
+        chosen = {"market": SimpleNamespace(value=market), "verdict": SimpleNamespace(value=verdict)}
+        shown, names = ran(notebook("promotion_honesty"), nights.both, monkeypatch, **chosen)
+        assert session.sql(copied(shown, "SELECT price")).pl().equals(names["found"])
+    assert list(names["offer"].options.values()) == names["found"].to_dicts()
+    if verdict != "%":
+        assert set(names["found"]["reference_verdict"]) == {verdict}
+
+
+@pytest.mark.slow
+def test_an_offer_in_two_currencies_is_listed_twice(currencies, monkeypatch):
+    _, names = ran(notebook("promotion_honesty"), currencies, monkeypatch)
+    found = names["found"]
+    assert set(found["currency"]) == {"EUR", "GBP"}
+    assert found.select("property_id", "check_in").is_duplicated().any()
+    assert [row["offer_key"] for row in names["offer"].options.values()] == found["offer_key"].to_list()
