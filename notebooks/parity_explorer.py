@@ -90,34 +90,30 @@ def _(ask, mo, reference, usual_tolerance):
 
 @app.cell
 def _(ask, grade, markets, product_types, source, tolerance):
+    _markets = ", ".join(f"'{market}'" for market in markets.value or [""])
+    _products = ", ".join(f"'{product}'" for product in product_types.value)
     # At the tolerance of the settings the verdict is the published one, which also allows for the smallest coin.
-    judged = (
-        "(SELECT *, CASE "
-        "WHEN $tolerance = analysis.tolerance_pct THEN verdict "
-        "WHEN gap_pct > mart.tolerance_of(currency_basis, $tolerance, analysis.reference_rate_pct) THEN 'lose' "
-        "WHEN gap_pct < -mart.tolerance_of(currency_basis, $tolerance, analysis.reference_rate_pct) THEN 'win' "
-        "ELSE 'meet' END AS judgement "
-        "FROM mart.market_parity CROSS JOIN (SELECT tolerance_pct, reference_rate_pct FROM ref.analysis) AS analysis "
-        "WHERE match_grade = $grade AND source = $source AND list_contains($product_types, product_type) "
-        "AND list_contains($markets, market) AND currency_basis <> 'supplier_rate')"
-    )
-    chosen = {
-        "tolerance": tolerance.value,
-        "grade": grade.value,
-        "source": source.value,
-        "product_types": product_types.value,
-        "markets": markets.value or [""],
-    }
+    judged = f"""(
+  SELECT *, CASE
+    WHEN {tolerance.value}::DOUBLE = analysis.tolerance_pct THEN verdict
+    WHEN gap_pct > mart.tolerance_of(currency_basis, {tolerance.value}::DOUBLE, analysis.reference_rate_pct) THEN 'lose'
+    WHEN gap_pct < -mart.tolerance_of(currency_basis, {tolerance.value}::DOUBLE, analysis.reference_rate_pct) THEN 'win'
+    ELSE 'meet'
+  END AS judgement
+  FROM mart.market_parity
+  CROSS JOIN (SELECT tolerance_pct, reference_rate_pct FROM ref.analysis) AS analysis
+  WHERE match_grade = '{grade.value}' AND source = '{source.value}' AND product_type IN ({_products})
+    AND market IN ({_markets}) AND currency_basis <> 'supplier_rate'
+)"""  # noqa: S608 - the values are our own words, or the relation's
     counted = ask(
-        "SELECT market, judgement AS verdict, count(*) AS offers, max(abs(gap_pct)) AS furthest "  # noqa: S608 - our own words; what users choose is a parameter
-        f"FROM {judged} GROUP BY ALL ORDER BY ALL",
-        **chosen,
+        "SELECT market, judgement AS verdict, count(*) AS offers, max(abs(gap_pct)) AS furthest "  # noqa: S608 - our own words
+        f"FROM {judged} GROUP BY ALL ORDER BY ALL"
     )
-    return chosen, counted, judged
+    return counted, judged
 
 
 @app.cell
-def _(alt, ask, chosen, counted, judged, mo, reference):
+def _(alt, ask, counted, judged, mo, reference):
     mo.stop(counted.height == 0, mo.md(f"No sweep saw the same offer in one of these markets and in {reference}."))
     _of = dict(counted.select("verdict", "offers").group_by("verdict").sum().iter_rows())
     _bars = (
@@ -146,7 +142,6 @@ def _(alt, ask, chosen, counted, judged, mo, reference):
         "SELECT market, round(greatest(-15, least(15, gap_pct)) / $width) * $width AS from_pct, count(*) AS offers "  # noqa: S608 - our own words
         f"FROM {judged} GROUP BY ALL ORDER BY ALL",
         width=_width,
-        **chosen,
     )
     _spread = (
         alt.Chart(_bands)
@@ -163,15 +158,16 @@ def _(alt, ask, chosen, counted, judged, mo, reference):
 
 
 @app.cell
-def _(ask, chosen, judged, mo, pl):
-    differing = ask(
-        "SELECT market, property_name AS property, check_in, gap_pct, judgement AS verdict, total, "  # noqa: S608 - our own words
-        "reference_converted, currency, gap, nights, party, losing_snapshots, property_id, room_id, board_id, "
-        "seen_sweep_id, seen_search_id, seen_offer_no, reference_sweep_id, reference_search_id, reference_offer_no "
-        f"FROM {judged} LEFT JOIN (SELECT property_id, property_name FROM mart.property) USING (property_id) "
-        "WHERE judgement <> 'meet' ORDER BY abs(gap_pct) DESC, market, property_id, check_in, offer_key LIMIT 1000",
-        **chosen,
-    )
+def _(ask, judged, mo, pl):
+    query = f"""SELECT market, property_name AS property, check_in, gap_pct, judgement AS verdict, total,
+  reference_converted, currency, gap, nights, party, losing_snapshots, property_id, room_id, board_id,
+  seen_sweep_id, seen_search_id, seen_offer_no, reference_sweep_id, reference_search_id, reference_offer_no
+FROM {judged}
+LEFT JOIN (SELECT property_id, property_name FROM mart.property) USING (property_id)
+WHERE judgement <> 'meet'
+ORDER BY abs(gap_pct) DESC, market, property_id, check_in, offer_key
+LIMIT 1000"""  # noqa: S608 - our own words
+    differing = ask(query)
     mo.stop(differing.height == 0, mo.md("No offer differs by more than the tolerance."))
     chosen_row = mo.ui.table(
         differing.with_columns(pl.col("property_id", "room_id").cast(pl.String), pl.col("gap_pct").round(2)),
@@ -180,7 +176,7 @@ def _(ask, chosen, judged, mo, pl):
         label="Largest gap first, dearer (lose) or cheaper (win); choose a row to see its evidence",
     )
     chosen_row
-    return differing, chosen_row
+    return chosen_row, differing, query
 
 
 @app.cell
@@ -212,26 +208,17 @@ def _(ask, chosen_row, mo, pl):
 
 
 @app.cell
-def _(grade, markets, mo, product_types, source, tolerance):
-    _markets = ", ".join(f"'{market}'" for market in markets.value or [""])
-    _products = ", ".join(f"'{product}'" for product in product_types.value)
+def _(mo, query):
     mo.md(
         f"""
 ## The same as a query
 
+Run it with `nightaudit query`, or in any DuckDB client that has attached the published file.
+
 ```sql
-SELECT market, property_id, check_in, gap_pct, total, reference_converted, currency, losing_snapshots, offer_key
-FROM mart.market_parity
-WHERE match_grade = '{grade.value}'
-  AND source = '{source.value}'
-  AND product_type IN ({_products})
-  AND market IN ({_markets})
-  AND currency_basis <> 'supplier_rate'
-  AND abs(gap_pct) > {tolerance.value}
-ORDER BY abs(gap_pct) DESC
-LIMIT 100
+{query}
 ```
-"""  # noqa: S608 - shown, not run
+"""
     )
 
 

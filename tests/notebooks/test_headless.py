@@ -266,6 +266,25 @@ def test_the_offer_explorer_offers_no_currency_that_is_missing(currencies, monke
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("tolerance", [None, 3.3])
+def test_the_query_of_the_parity_explorer_gives_the_table(nights, monkeypatch, tolerance):
+    with open_published(nights.both.published_file) as session:
+        [(usual,)] = session.sql("SELECT tolerance_pct FROM ref.analysis").fetchall()
+        markets = [name for (name,) in session.sql("SELECT DISTINCT market FROM mart.market_parity").fetchall()]
+        chosen = {
+            "grade": "exact",
+            "markets": markets,
+            "product_types": ["Hotel", "Package"],
+            "source": "multi",
+            "tolerance": tolerance or usual,
+        }
+        instead = {name: SimpleNamespace(value=value) for name, value in chosen.items()}
+        shown, names = ran(notebook("parity_explorer"), nights.both, monkeypatch, **instead)
+        assert names["differing"].height
+        assert session.sql(copied(shown, "SELECT market, property_name")).pl().equals(names["differing"])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("verdict", ["%", "not_enough_history", "never_charged"])
 def test_the_query_of_promotion_honesty_gives_the_list(nights, monkeypatch, verdict):
     with open_published(nights.both.published_file) as session:
