@@ -187,7 +187,6 @@ def _section(name: str, title: str, note: str, cases: pl.DataFrame, why_empty: s
         ],
         why_empty=why_empty,
         shown=_SHOWN,
-        is_printed_whole=True,
         source="report.finding_case",
         lines=calls(cases),
     )

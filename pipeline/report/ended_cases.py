@@ -78,7 +78,6 @@ def ended_cases_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section
         why_empty="This is the first published night: problems can end from the second night on."
         if is_first_night
         else "Every problem of the previous night is still open, or got no answer.",
-        is_printed_whole=True,
         source="report.finding_case",
         lines=lines,
     )

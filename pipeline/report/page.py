@@ -91,10 +91,8 @@ class Section:
     source: str = ""
     lines: pl.DataFrame | None = None
     """Rows of the table, if they summarise several rows of the figures."""
-    is_printed_whole: bool = False
-    """Whether all rows that the page holds are shown in print and without scripts."""
     held: int | None = None
-    """Rows that the page holds, of which it shows `shown` at first; None: all."""
+    """Rows that the page holds; None: all. It shows `shown` at first, and all in print and without scripts."""
     in_all: tuple[int, int] | None = None
     """Rows of the figures and of the table, if only the first of each are kept; None: all are."""
     further: Callable[[], Iterable[pl.DataFrame]] = tuple
@@ -140,7 +138,7 @@ class Section:
 
     @cached_property
     def more(self) -> list[dict[str, Any]]:
-        """The further rows that the page's script can show."""
+        """The further rows: the page's script shows them on request."""
         return list(self.table[self.shown : self.held].iter_rows(named=True)) if self.columns else []
 
     @property

@@ -94,8 +94,11 @@
     // What is said below the table about its rows, and what the page does not hold.
     const count = section.querySelector(".count");
     const first = count ? [...count.childNodes] : [];
+    const inPrint = section.querySelector(".in-print");
     const say = (left, isFiltered) => {
       if (!count) return;
+      // Otherwise the rows that are shown are counted twice in print.
+      if (inPrint) inPrint.hidden = isFiltered || table.dataset.all === "yes";
       count.replaceChildren(...(isFiltered || table.dataset.all ? [said(left) + " of " + said(total) + " rows shown. "] : first));
       if (!isPart) return;
       count.append("Sorting and filters search the first " + said(rows.length) + " rows");

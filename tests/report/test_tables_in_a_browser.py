@@ -207,28 +207,28 @@ def test_a_page_says_what_its_filters_search_and_the_command_for_the_rest(browse
     assert below.inner_text().startswith("9 shown. ")
 
 
-def test_without_script_the_first_rows_are_a_plain_table(browser, page_of_hotels):
+def test_without_script_a_table_shows_all_of_its_rows(browser, page_of_hotels):
     page = browser.new_context(java_script_enabled=False).new_page()
     page.goto(page_of_hotels)
-    assert seen(page) == [f"Hotel {number:02}" for number in range(9)]
+    assert seen(page) == [f"Hotel {number:02}" for number in range(12)]
     assert page.get_by_role("searchbox").count() == 0
-
-
-def test_all_problems_are_there_in_print_and_without_script(browser, page_of_hotels, tmp_path):
-    file = tmp_path / "index.html"
-    file.write_text(
-        Path(page_of_hotels.removeprefix("file://")).read_text().replace('class="rows"', 'class="rows whole"')
-    )
-    page = browser.new_context(java_script_enabled=False).new_page()
-    page.goto(file.as_uri())
-    assert len(seen(page)) == 12
+    assert "rows shown" not in page.locator("main").inner_text()
     page.set_viewport_size({"width": 390, "height": 800})
     assert len(seen(page)) == 12
+    assert "first 6 rows" not in page.locator("main").inner_text()
+    assert page.locator("thead").is_hidden()
+
+
+def test_print_shows_all_rows_of_a_table_or_those_of_its_filter(browser, page_of_hotels):
     page = browser.new_page()
-    page.goto(file.as_uri())
+    page.goto(page_of_hotels)
     assert len(seen(page)) == 9
     page.emulate_media(media="print")
     assert len(seen(page)) == 12
+    page.emulate_media(media="screen")
+    page.get_by_role("searchbox").fill("11")
+    page.emulate_media(media="print")
+    assert seen(page) == ["Hotel 11"]
 
 
 def test_on_a_phone_a_filter_finds_rows_beyond_the_first_six(browser, page_of_hotels):
