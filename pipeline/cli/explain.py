@@ -36,7 +36,7 @@ def show_explanation(flag_id: str, form: str) -> None:
         raise NightauditError(
             f"Recomputing {flag_id} from its raw answers gives a different result.",
             kept="Nothing was changed.",
-            hint="Compare the versions of the rule, which may have changed. If they are the same, please report this.",
+            hint=_why_different(explained),
         )
 
 
@@ -101,11 +101,33 @@ def _print(explained: Explanation) -> None:
     for compared in explained.comparisons:
         if compared.name == "evidence" and compared.is_same:
             continue
-        mark = Text("same", "green") if compared.is_same else Text("DIFFERENT", "red")
+        differs = Text("another version", "yellow") if compared.is_version else Text("DIFFERENT", "red")
+        mark = Text("same", "green") if compared.is_same else differs
         table.add_row(compared.name, Text(as_text(compared.flagged)), Text(as_text(compared.recomputed)), mark)
     console.print(table)
-    same, different = Text("Same result, number by number.", "green"), Text("Different result.", "red")
-    console.print(same if explained.is_reproduced else different)
+    console.print(_result(explained))
+
+
+def _result(explained: Explanation) -> Text:
+    if not explained.is_reproduced:
+        return Text("Different result.", "red")
+    versions = explained.newer
+    since = (
+        f" Only the version of the rule differs: version {versions.flagged} made the finding, and version "
+        f"{versions.recomputed} confirms it."
+        if versions
+        else ""
+    )
+    return Text(f"Same result, number by number.{since}", "green")
+
+
+def _why_different(explained: Explanation) -> str:
+    if versions := explained.newer:
+        return (
+            f"Version {versions.flagged} of the rule made the finding, and version {versions.recomputed} judges it "
+            "differently. Publish a night with this version: it judges every open finding again."
+        )
+    return "If the version of nightaudit is the one that published the night, please report this."
 
 
 def _facts(explained: Explanation) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from pydantic import Field
 from pipeline import __version__
 from pipeline.cli.assistant_lines import MOST_LINE_BYTES, AssistantLines, hanging_up
 from pipeline.cli.assistant_queries import Queries, ending_with_its_call
-from pipeline.cli.query_values import as_json
+from pipeline.cli.query_values import as_json, as_object
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.domain.texts import printable, printable_json, shortened
 from pipeline.lake import Lake
@@ -185,7 +185,7 @@ class _Tools:
         file = self._lake.published_file
         with _reported(), self._queries.one() as process, user_query(file, sql, bounds, process=process) as answer:
             found = list(islice(answer.rows(), limit + 1))
-            rows = [dict(zip(answer.columns, map(as_json, row), strict=True)) for row in found[:limit]]
+            rows = [as_object(answer.columns, row) for row in found[:limit]]
             return _as_text(rows, is_cut=len(found) > limit, note=simulated_note(file))
 
 

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.query_values import as_json, as_text
+from pipeline.cli.query_values import as_object, as_text
 from pipeline.cli.terminal import Terminal, cannot_write, refuse_pipe
 from pipeline.domain.errors import InputError
 from pipeline.domain.texts import in_a_cell, printable, printable_json
@@ -112,8 +112,7 @@ def _as_cell(value: object) -> object:
 
 
 def _json_line(names: Sequence[str], row: Row) -> str:
-    held = dict(zip(names, map(as_json, row), strict=True))
-    return printable_json(json.dumps(held, default=str, ensure_ascii=False)) + "\n"
+    return printable_json(json.dumps(as_object(names, row), default=str, ensure_ascii=False)) + "\n"
 
 
 def _show_table(place: IO[str], names: Sequence[str], rows: Sequence[Sequence[Any]], limit: int) -> None:

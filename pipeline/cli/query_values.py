@@ -2,8 +2,21 @@
 
 import json
 import math
+from collections.abc import Iterable, Sequence
 
 from pipeline.domain.texts import printable_json
+
+
+def as_object(names: Sequence[str], row: Iterable[object]) -> dict[str, object]:
+    """Return a row as a JSON object. A name that is there before gets a number, as in Parquet: `a`, `a_1`."""
+    held: dict[str, object] = {}
+    for name, value in zip(names, row, strict=True):
+        key, number = name, 0
+        while key in held:
+            number += 1
+            key = f"{name}_{number}"
+        held[key] = as_json(value)
+    return held
 
 
 def as_json(value: object) -> object:

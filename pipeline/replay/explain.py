@@ -45,6 +45,11 @@ class Comparison:
     recomputed: object
 
     @property
+    def is_version(self) -> bool:
+        """Whether this is the version of the rule, which an upgrade changes, and no value that it found."""
+        return self.name == "rule_version"
+
+    @property
     def is_same(self) -> bool:
         """Whether they are equal; sums of floats may differ in their last bits, sentences in thousands separators."""
         one, other = self.flagged, self.recomputed
@@ -73,8 +78,13 @@ class Explanation:
 
     @property
     def is_reproduced(self) -> bool:
-        """Whether the rule finds the same values in the raw answers again."""
-        return self.is_found and all(comparison.is_same for comparison in self.comparisons)
+        """Whether the rule, in its present version, finds the same values in the raw answers again."""
+        return self.is_found and all(each.is_same or each.is_version for each in self.comparisons)
+
+    @property
+    def newer(self) -> Comparison | None:
+        """The versions of the rule, if it is no longer the one that made the finding."""
+        return next((each for each in self.comparisons if each.is_version and not each.is_same), None)
 
     @property
     def makes_flags(self) -> bool:

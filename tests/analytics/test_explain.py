@@ -253,6 +253,16 @@ def test_a_verdict_that_raw_does_not_bear_out_is_reported(lake):
     assert [each.name for each in explained.comparisons if not each.is_same] == ["size_pct"]
 
 
+def test_a_finding_of_an_older_version_of_its_rule_is_reproduced(lake):
+    flag_id = flag_of(lake, "wrong_discount")
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH '{lake.published_file}' AS held")
+        session.execute(f"UPDATE held.state.flag_open SET rule_version = 0 WHERE flag_id = '{flag_id}'")  # noqa: S608 - our own names
+    explained = explain(lake, flag_id, MOST)
+    assert explained.is_reproduced
+    assert explained.newer.flagged == 0
+
+
 def copies(world, year, folder):
     return copied(world.lake, folder / "world"), copied(year.lake, folder / "year")
 

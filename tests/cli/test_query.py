@@ -81,6 +81,11 @@ def test_json_gives_the_value_as_it_is(query):
     assert json.loads(done.out) == {"word": HOSTILE}
 
 
+def test_json_keeps_columns_of_the_same_name(query):
+    done = query('SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS "A"', "--format", "json")
+    assert json.loads(done.out) == {"a": 1, "a_1": 2, "a_1_1": 3, "A": 4}
+
+
 def test_a_cell_of_csv_is_no_formula_and_a_line_ends_as_lines_do(query):
     done = query(
         "SELECT place, word, -1.5 AS price FROM mart.words WHERE place IN (1, 2) ORDER BY place", "--format", "csv"
