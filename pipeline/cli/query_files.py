@@ -59,6 +59,14 @@ def write_sheet(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> 
 
 def _write_book(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> None:
     import xlsxwriter
+    from xlsxwriter.worksheet import Worksheet
+
+    class Sheet(Worksheet):  # type: ignore[misc]
+        """A sheet with the shortest decimals: the library writes 16 digits, 88.49 as 88.48999999999999."""
+
+        def _xml_number_element(self, number: float, attributes: Sequence[tuple[str, object]] = ()) -> None:
+            stated = "".join(f' {key}="{value}"' for key, value in attributes)
+            self.fh.write(f"<c{stated}><v>{_shortest(number)}</v></c>")
 
     if len(names) > _MOST_COLUMNS:
         raise InputError(
@@ -69,7 +77,7 @@ def _write_book(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> 
     with xlsxwriter.Workbook(place, {"constant_memory": True, "default_date_format": "yyyy-mm-dd"}) as book:
         book.set_properties({"created": datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)})
         bold, instant = book.add_format({"bold": True}), book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
-        sheet = book.add_worksheet("query")
+        sheet = book.add_worksheet("query", worksheet_class=Sheet)
         sheet.freeze_panes(1, 0)
         for column, name in enumerate(names):
             sheet.write_string(0, column, printable(name), bold)
@@ -81,6 +89,10 @@ def _write_book(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> 
                 )
             for column, value in enumerate(row):
                 _write_cell(sheet, number, column, value, instant)
+
+
+def _shortest(number: float) -> str:
+    return f"{number:.0f}" if number == int(number) else repr(number)
 
 
 def _write_cell(sheet: Any, row: int, column: int, value: object, instant: Any) -> None:  # noqa: ANN401 - it has no types

@@ -1,6 +1,6 @@
 """Availability and prices: what is on sale, how it sells out, and how prices move towards the stay."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -76,7 +76,7 @@ def _by_market(latest: pl.DataFrame) -> Section:
         f"Every market has the same share on sale: {printed[0]} of the cells"
         if are_alike(printed)
         else first_of(f"{least['market']} ({least['product_type']}, {said('operation', least['operation'])})", printed)
-        + f" the least on sale: {printed[0]} of {counted(least['answered'], 'cell')}"
+        + f" the least on sale: {printed[0]} of {_cells(of_one, printed)}"
         if least
         else "Nothing was answered",
         "On sale: the cell has an offer. Absent: the answer does not name the property at all, which is not the same "
@@ -92,6 +92,12 @@ def _by_market(latest: pl.DataFrame) -> Section:
         why_empty="No cell within these limits was answered in the latest sweep.",
         source="report.availability",
     )
+
+
+def _cells(rows: pl.DataFrame, printed: Sequence[str]) -> str:
+    """Return the number of cells of those with the least on sale, which may have different numbers."""
+    numbers = rows.head(printed.count(printed[0]))["answered"]
+    return counted(numbers[0], "cell") if numbers.n_unique() == 1 else "their cells"
 
 
 def _sell_out(reader: Reader) -> Section:
@@ -196,10 +202,23 @@ def _regret(reader: Reader) -> Section:
             Column("last_pct", "Last seen", "%", 1, is_change=True),
             Column("gone_pct", "Gone later", "%", 1),
         ],
-        why_empty="This section fills once stays that were observed earlier have begun.",
+        why_empty=f"This section fills once stays that were observed earlier have begun{_from(reader)}."
+        if regret.is_empty()
+        else "",
         shown=_LEAD_DAYS_SHOWN,
         source="report.regret_of_waiting",
     )
+
+
+def _from(reader: Reader) -> str:
+    """Return when the first observed stay begins, in words; empty: none is ahead."""
+    limits, values = reader.scope.condition("property_id", "market", "check_in")
+    first = reader.query(
+        f"SELECT min(check_in) FROM mart.cell_latest WHERE {limits} AND check_in > ("  # noqa: S608 - our own names; what users give is a parameter
+        "SELECT max(snapshot_date) FROM mart.sweep)",
+        values,
+    ).item()
+    return f"; the first of them begins on {first:%-d %b %Y}" if first else ""
 
 
 def _waiting(regret: pl.DataFrame) -> str:

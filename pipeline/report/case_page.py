@@ -17,6 +17,7 @@ from pipeline.domain.search import Operation
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
 from pipeline.report.case_evidence import Answer, Piece, Row, pieces
+from pipeline.report.case_prices import is_about_a_price
 from pipeline.report.case_sides import lines_of, stated
 from pipeline.report.ended_cases import with_why
 from pipeline.report.page import counted, money, percent, shown
@@ -29,6 +30,9 @@ _SIBLINGS: Final = 12
 
 # A finding that compares a list answer with a detail answer belongs to neither.
 _OF_BOTH: Final = {"list_detail_mismatch"}
+
+# Beside the nights that saw a finding about a selling price: others cannot see it again.
+_PER_PRICE: Final = " (judged per loaded price, not nightly)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,10 @@ def _tiles(case: Row) -> list[tuple[str, str]]:
         (shown(size[0], 0), size[1]),
         (f"{case['exposure_weight']:g}", "weight (1 per property if you loaded none)"),
         (f"{case['opened_at']:%-d %b %Y}", "open since"),
-        (f"{case['last_seen_at']:%-d %b %Y}", "last seen"),
+        (
+            f"{case['last_seen_at']:%-d %b %Y}",
+            f"last seen{_PER_PRICE if is_about_a_price(case['rule']) else ''}",
+        ),
     ]
 
 
@@ -157,6 +164,11 @@ def _notes(case: Row) -> list[str]:
     notes = [f"One price difference a stay, added up, by currency: {sums}."] if sums else []
     if case["opened_at"] > case["first_seen_at"]:
         notes.append(f"First seen on {case['first_seen_at']:%-d %b %Y}; it had ended in between.")
+    if case["closed_at"] is None and is_about_a_price(case["rule"]):
+        notes.append(
+            "It is judged for each selling price that you load, by the answers around the time of that price, and not "
+            "every night: it stays open until a newer price keeps the floor, or this one is too old."
+        )
     if case["exposure_eur"] is not None and any(each["currency"] != "EUR" for each in case["amounts"]):
         notes.append(
             f"In euro, with each stay in one currency: {money(case['exposure_eur'], 'EUR')}, at the day's rates."
@@ -181,7 +193,7 @@ def _placed(flag: Row, whom: str) -> str:
         f"(reference rate of {flag['fx']['rate_date']})"
         if flag["fx"] and flag["fx"]["rate"] is not None
         else "",
-        f"seen on {counted(flag['snapshots'], 'night')}",
+        f"seen on {counted(flag['snapshots'], 'night')}{_PER_PRICE if is_about_a_price(flag['rule']) else ''}",
     ]
     placed = ", ".join(part for part in said_of if part)
     return f"{placed[0].upper()}{placed[1:]}"

@@ -63,7 +63,8 @@ def _sections(reader: Reader, score: pl.DataFrame, exact: pl.DataFrame, found: F
     yield findings(
         "findings",
         found,
-        "Prices below the floor, markets that deviate, fees that differ where totals do not.",
+        "Prices below the floor, markets that deviate, fees that differ where totals do not. Each selling price is "
+        "judged once, when it is loaded, so few nights see that it is below the floor.",
         "No findings on parity or floors are open. They appear as soon as a rule finds one.",
     )
     yield _persistence(reader)
@@ -94,6 +95,8 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
     left = (
         f"The chart shows the {lowest.height} lowest scores, of {worst.height}." if lowest.height < worst.height else ""
     )
+    # The table also has pairs on other bases, which may have lower scores.
+    where = " in the chart" if counted.height < exact.filter(pl.col("pairs") > 0).height else ""
     first = worst.row(0, named=True) if worst.height else None
     printed = [f"{score:.1f}" for score in worst["parity_score"]]
     return Section(
@@ -101,14 +104,15 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
         f"Every market has the same parity score: {printed[0]} of 100"
         if are_alike(printed)
         else first_of(f"{first['market']} ({first['product_type']}, {first['currency']})", printed)
-        + f" the lowest parity score: {printed[0]} of 100; {first['property_score']:.1f} if each property counts once"
+        + f" the lowest parity score{where}: {printed[0]} of 100; "
+        f"{first['property_score']:.1f} if each property counts once"
         if first
         else "No market could be compared",
         "How a market's offers compare with the same offer in the reference market: win is cheaper, lose is dearer, "
         "meet is within the tolerance. The chart shows exact pairs of list answers: same room, board, policy, stay and "
         "party, seen in one sweep. Pairs of the same board family, or of the cheapest offers only, compare different "
         "products: they have rows of their own and are never added to exact ones. A market is scored on pairs in one "
-        "currency wherever there are any.",
+        "currency wherever there are any: title and chart leave out its rows on another basis.",
         score,
         [svg(drawn, left)] if worst.height else (),
         [
@@ -151,12 +155,13 @@ def _calendar(reader: Reader) -> Section:
     losing = days.filter(pl.col("lose") > 0).height
     return Section(
         "calendar",
-        f"A market is dearer on {losing:,} of {counted(days.height, 'check-in')} (counted by property)"
+        f"An offer is dearer on {losing:,} of {counted(days.height, 'check-in')} (counted by property)"
         if days.height
         else "No property and check-in could be compared",
         "Median gap to the reference market over the exact pairs of a property and check-in, in the market that "
-        "differs most. The chart shows the properties with the largest gaps, at most 40, on the first 60 check-ins. A "
-        "blank field was not comparable.",
+        "differs most. The title counts check-ins with any dearer pair, in any market: where few are, the median may "
+        "still be 0 or below. The chart shows the properties with the largest gaps, at most 40, on the first 60 "
+        "check-ins. A blank field was not comparable.",
         days,
         painted,
         why_empty=ONE_MARKET,

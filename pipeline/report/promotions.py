@@ -275,7 +275,12 @@ def _length(reader: Reader) -> Section:
         if ended
         else "No promotion has been observed from start to end",
         "Only promotions that began and ended while observed have a known length, and the medians are theirs. The "
-        "longest may still be running. The title counts list answers.",
+        "longest may still be running. The title counts list answers."
+        + (
+            ""
+            if ended
+            else " The first promotion that an earlier night did not see, and a later one no longer sees, counts."
+        ),
         length,
         columns=[
             *named(source="Answers", market="Market", product_type="Product"),

@@ -21,16 +21,14 @@ def test_the_last_answer_with_an_offer_is_not_said_to_be_without_one(role, said)
     assert dict(_observed(observed))["Offer"] == said
 
 
+ONLY_THE_VERSION = "Only the version of the rule differs: version 19 made the finding, and version 20 confirms it."
+
+
 @pytest.mark.parametrize(
     ("version", "size", "said"),
     [
         (20, 5.0, "Same result, number by number."),
-        (
-            19,
-            5.0,
-            "Same result, number by number. Only the version of the rule differs: version 19 made the finding, and "
-            "version 20 confirms it.",
-        ),
+        (19, 5.0, f"Same result, number by number. {ONLY_THE_VERSION}"),
         (19, 4.0, "Different result."),
     ],
 )

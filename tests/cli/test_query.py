@@ -174,6 +174,17 @@ def test_a_type_that_parquet_lacks_is_reported_and_leaves_no_file(query, tmp_pat
     assert not list(tmp_path.glob("*a.parquet*"))
 
 
+def test_a_number_of_a_sheet_is_the_shortest_decimal(query, tmp_path):
+    """The library wrote 88.49 as 88.48999999999999, which other readers than Excel show."""
+    amounts = "88.49::DECIMAL(9, 2) AS a, 0.1::DOUBLE + 0.2 AS b, 1e-9::DOUBLE AS c, 1200 AS d, DATE '2030-03-01' AS e"
+    done = query(f"SELECT {amounts}", "--format", "xlsx", "--output", str(tmp_path / "a.xlsx"))
+    assert done.code == 0, done.err
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as book:
+        sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314 - written by us
+    values = [each.text for each in sheet.iter("{http://schemas.openxmlformats.org/spreadsheetml/2006/main}v")]
+    assert values == ["88.49", "0.30000000000000004", "1e-09", "1200", "47543"]
+
+
 def test_a_sheet_has_numbers_dates_and_texts_that_are_no_formulas(query, tmp_path):
     done = query(KINDS, "--format", "xlsx", "--output", str(tmp_path / "a.xlsx"))
     assert done.code == 0, done.err

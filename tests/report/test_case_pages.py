@@ -116,6 +116,9 @@ def test_the_numbers_of_a_page_are_those_of_the_two_raw_answers(lake):
 
 def test_a_price_below_the_floor_stands_beside_the_answer_that_states_the_floor(lake):
     page = page_of(lake, "floor_breach")
+    assert "</b>last seen (judged per loaded price, not nightly)</div>" in page
+    assert "seen on 1 night (judged per loaded price, not nightly)" in page
+    assert "It is judged for each selling price that you load" in page
     assert "<mark>80.00 EUR</mark>" in page
     (price, *_) = re.findall(r"Your selling price</th><td><mark>(.*?)</mark>", page)
     assert price == "71.50 EUR, &lt;i&gt;shop&lt;/i&gt;, 2030-01-01 02:00 UTC: −8.50 (−10.6%) against the floor"

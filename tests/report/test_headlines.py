@@ -19,7 +19,7 @@ from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.replay.case_notes import say_of_case
 from pipeline.report import Scope, write_reports
-from pipeline.report.availability import _waiting
+from pipeline.report.availability import _cells, _waiting
 from pipeline.report.chart_kinds import around_zero
 from pipeline.report.gaps import add_up, in_one_currency
 from pipeline.report.page import share
@@ -59,7 +59,7 @@ def test_the_headline_of_the_parity_page_is_the_sum_of_its_tiles(dearer_and_chea
     assert tiles == {"like-for-like pairs": "4", "win": "1", "meet": "2", "lose": "1", "findings": "2"}
     titles = {section["name"]: section["title"] for section in reported["sections"]}
     assert titles["persistence"] == "1 offer is currently dearer than in the reference market"
-    assert titles["calendar"] == "A market is dearer on 1 of 4 check-ins (counted by property)"
+    assert titles["calendar"] == "An offer is dearer on 1 of 4 check-ins (counted by property)"
     assert titles["headroom_calendar"] == "A floor is at or above its total on 1 of 4 check-ins (counted by property)"
 
 
@@ -454,3 +454,18 @@ def test_sums_of_gaps_are_compared_in_the_currency_of_most_pairs():
     )
     assert in_one_currency(parts)["market"].to_list() == ["DE", "US", "SE"]
     assert in_one_currency(parts.clear()).height == 0
+
+
+def test_markets_with_the_least_on_sale_may_have_different_numbers_of_cells():
+    def cells(*numbers):
+        return _cells(pl.DataFrame({"answered": numbers}), ["82.9%", "82.9%", "90.0%"][: len(numbers)])
+
+    assert (cells(240), cells(240, 240, 9), cells(240, 480, 9)) == ("240 cells", "240 cells", "their cells")
+
+
+@pytest.mark.slow
+def test_the_first_night_says_when_waiting_can_be_judged(dearer_and_cheaper):
+    first = f"{STAY['check_in']:%-d %b %Y}"
+    (page,) = write_reports(dearer_and_cheaper, ["availability"])
+    said = f"This section fills once stays that were observed earlier have begun; the first of them begins on {first}."
+    assert said in page.file.read_text()
