@@ -62,6 +62,12 @@ def texts(results):
 
 
 @pytest.mark.slow
+def test_an_answer_keeps_columns_of_the_same_name(settings):
+    ((_, said),) = texts(called(server(settings), ("query", {"sql": "SELECT 1 AS a, 2 AS a"})))
+    assert json.loads(said)["rows"] == [{"a": 1, "a_1": 2}]
+
+
+@pytest.mark.slow
 def test_a_text_of_any_length_and_its_controls_cost_nothing_else(settings):
     """A whole answer of long texts: cut in each row, not after the first one."""
     words = "chr(155) || '31m' || chr(8238) || repeat('x', 300000)"
