@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pipeline.domain.errors import SettingsError
-from pipeline.night.ask_block import ask_block, store_of_workers
+from pipeline.night.ask_block import ask_block
+from pipeline.night.senders import store_of_workers
 from pipeline.settings import read_settings
 
 GIVEN = {

@@ -312,6 +312,6 @@ def test_each_problem_has_a_page_before_another_one_has_a_second(monkeypatch):
 )
 def test_amounts_of_another_currency_are_given_in_euro_as_well(currency, in_euro, said):
     unsaid = dict.fromkeys(("acknowledged_at", "muted_until", "owner", "note"))
-    unsaid |= {"opened_at": night_at(0), "first_seen_at": night_at(0)}
+    unsaid |= {"opened_at": night_at(0), "first_seen_at": night_at(0), "closed_at": None, "rule": "market_disparity"}
     case = {"scope": "property", "amounts": [{"currency": currency, "amount": 90}], "exposure_eur": in_euro, **unsaid}
     assert _notes(case)[1:] == said
