@@ -68,7 +68,7 @@ def serve_nightly(settings: Settings) -> None:
         )
         asyncio.run(end_dead_runs(Lake(settings.lake), DEPLOYMENT))
         while asyncio.run(_serve(settings, address)):
-            _say("Prefect's server can be reached again: the deployments are served again.")
+            _say("The Prefect server can be reached again; its deployments are being served again.")
             asyncio.run(end_dead_runs(Lake(settings.lake), DEPLOYMENT))
 
 

@@ -89,7 +89,7 @@ def load_night(lake: Lake, night: int, **rows: list[dict[str, object]]) -> str:
     return sweep
 
 
-def finish(lake: Lake, night: int, cells: int = 0, rejected: int = 0) -> None:
+def finish(lake: Lake, night: int, cells: int = 0, rejected: int = 0, supplier: str = "sandbox") -> None:
     """Write the records that a sweep was begun, has ended and is loaded."""
     start = started_at(night)
     manifest = Manifest(
@@ -97,7 +97,7 @@ def finish(lake: Lake, night: int, cells: int = 0, rejected: int = 0) -> None:
         started_at=start,
         snapshot_date=start.date(),
         is_simulated=True,
-        supplier="sandbox",
+        supplier=supplier,
         spec="{}",
         property_ids=(1,),
         partitions=(Partition(Operation.MULTI, "GB", 0, 1),),

@@ -127,7 +127,7 @@ def _why_different(explained: Explanation) -> str:
             f"Version {versions.flagged} of the rule made the finding, and version {versions.recomputed} judges it "
             "differently. Publish a night with this version: it judges every open finding again."
         )
-    return "If the version of nightaudit is the one that published the night, please report this."
+    return "If this version of nightaudit published the night, please report this."
 
 
 def _facts(explained: Explanation) -> list[tuple[str, str]]:

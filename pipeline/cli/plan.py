@@ -48,5 +48,5 @@ def _cluster(outlook: Outlook, workers: Mapping[str, int], refusal: str) -> str:
     found = f"{refusal.removesuffix('.') or known}."
     of_one = [f"{step}" for step in (Step.AUDIT, Step.PUBLISH) if not outlook.cost.steps[step].is_spread]
     if not of_one:
-        return f"{found} Audit and publish will take what they took on a cluster before."
+        return f"{found} The times given for audit and publish come from earlier nights on a cluster."
     return f"{found} The time given for {' and '.join(of_one)} is that of one machine."

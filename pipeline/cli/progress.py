@@ -70,7 +70,7 @@ class _Lines:
 class _Rate:
     """Requests per second, over the last few seconds.
 
-    Of a sweep that is counted in blocks, up to the last block that has landed: within a few seconds, several may land.
+    If a sweep is counted in blocks, the average up to the last block that landed, because blocks land in bursts.
     """
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from pipeline.domain.texts import printable_json
 
 
 def as_object(names: Sequence[str], row: Iterable[object]) -> dict[str, object]:
-    """Return a row as a JSON object. A name that is there before gets a number, as in Parquet: `a`, `a_1`."""
+    """Return a row as a JSON object. A repeated name gets a number, as in Parquet: `a`, `a_1`."""
     held: dict[str, object] = {}
     for name, value in zip(names, row, strict=True):
         key, number = name, 0

@@ -97,7 +97,7 @@ def put_in_place(built: Path, place: Path, root: Path | None = None) -> None:
 
 @contextmanager
 def building(place: Path, root: Path | None = None) -> Iterator[Path]:
-    """Yield another name to build a file under, and put it in place as `put_in_place` does. Raises OSError."""
+    """Yield a temporary path to write a file to, then put it in place as `put_in_place` does. Raises OSError."""
     place.parent.mkdir(parents=True, exist_ok=True)
     built = beside(place)
     try:

@@ -59,7 +59,7 @@ def ask_block(
     """
     settings = read_settings(requests_per_second=rate, daily_calls=daily_calls)
     manifest = read_manifest(lake, sweep_id)
-    # All were asked when the night began, but may lack what sending needs; this one may also have joined late.
+    # The night's first probe lets workers pass that lack what sending needs; this one may also have joined late.
     if why := cannot_send(settings, manifest.supplier) or shares_rate.patiently():
         raise SettingsError(f"The worker {this_worker()} {why.removesuffix('.')}.")
     return asyncio.run(_sent(settings, lake, manifest, shards, in_flight, unbranded, handed))

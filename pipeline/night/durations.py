@@ -56,7 +56,7 @@ def duration_of(lake: Lake, sweep_id: str, step: Step) -> Duration | None:
     try:
         return msgspec.json.decode(lake.get(path), type=Duration)
     except (msgspec.MsgspecError, RecursionError):
-        logger.warning("%s is unreadable and left out of the estimate.", lake.local(path))
+        logger.warning("%s is unreadable, so it is left out of the estimate and the metrics.", lake.local(path))
         return None
 
 

@@ -51,7 +51,7 @@ class SenderProbe:
         return cls(supplier_name(settings), _auth_url(settings), settings.client_id or "", shares_rate)
 
     def __call__(self) -> str:
-        """Return why it cannot; empty: it can. Its secret is not compared: it stays where it is."""
+        """Return why it cannot; empty: it can. The client secret never leaves its machine, so it is not compared."""
         try:
             settings = read_settings()
         except NightauditError as error:

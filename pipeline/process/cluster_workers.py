@@ -1,4 +1,4 @@
-"""Whether the workers of a cluster can do our work: each is asked before it gets any, and by each task."""
+"""Whether the workers of a cluster can do our work: checked for each before it gets any, and again in each task."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Comparison:
 
     @property
     def is_version(self) -> bool:
-        """Whether this is the version of the rule, which an upgrade changes, and no value that it found."""
+        """Whether this compares versions of the rule, which an upgrade changes, not a value that the rule found."""
         return self.name == "rule_version"
 
     @property

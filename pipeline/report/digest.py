@@ -103,7 +103,7 @@ def _largest_moves(reader: Reader) -> pl.DataFrame:
         reader.rows("report.price_move", order=order, limit=_MOVES, qualify=first_of_each, where=some)
         for some in reader.some_at_a_time("property_id")
     )
-    # Of each property there is one.
+    # Each property has one row, so its id breaks every tie.
     by = (pl.col("change_pct").abs(), pl.col("source"), pl.col("property_id"))
     return found.sort(*by, descending=[True, True, False]).head(_MOVES)
 

@@ -1,7 +1,7 @@
 """The figures of a report as files: CSV for spreadsheets, Parquet for programs, JSON for machines.
 
-Text from a supplier may start like a formula, which a spreadsheet would run, or contain control characters: CSV and
-JSON neutralise such text, and Parquet keeps it as received.
+Text from a supplier may start like a formula, which a spreadsheet would run, or contain control characters. CSV
+neutralises both, JSON only control characters, and Parquet keeps text as received.
 """
 
 import json

@@ -36,9 +36,9 @@ WHAT_AND_WHERE = (
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Flags in the order of a page: what each is, by which they are counted; all of some flags is read when needed.
+    """Flags in page order: the columns to count by of all of them, and the full rows of some, read on demand.
 
-    A large night has hundreds of thousands, which take half a kilobyte each.
+    A large night has hundreds of thousands of flags, whose full rows take half a kilobyte each.
     """
 
     narrow: pl.DataFrame

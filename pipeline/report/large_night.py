@@ -17,7 +17,7 @@ from pipeline.report.page_files import Written, begin_page, finish_page, write_p
 from pipeline.report.read import Reader
 from pipeline.report.scope import Scope
 
-# Up to this many, one process keeps to 700 MB (694 measured), and to start others costs half of its CPU time again.
+# Up to this many offers, one process stays below 700 MB (694 measured); more processes cost half as much CPU again.
 _OFFERS_IN_ONE_PROCESS: Final = 3_500_000
 # Processes side by side.
 _AT_ONCE: Final = 2

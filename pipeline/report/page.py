@@ -173,7 +173,7 @@ class Point:
 class Page:
     """A report: name and title, main sentences (`points`), main numbers (`tiles`) and sections.
 
-    Sections may be made one after the other, while they are read: each holds all of its figures.
+    `sections` may be a generator, so that only one section's figures are in memory at a time.
     """
 
     name: str

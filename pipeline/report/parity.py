@@ -64,7 +64,7 @@ def _sections(reader: Reader, score: pl.DataFrame, exact: pl.DataFrame, found: F
         "findings",
         found,
         "Prices below the floor, markets that deviate, fees that differ where totals do not. Each selling price is "
-        "judged once, when it is loaded, so few nights see that it is below the floor.",
+        "judged once, when it is loaded, so a price below the floor is found on few nights.",
         "No findings on parity or floors are open. They appear as soon as a rule finds one.",
     )
     yield _persistence(reader)
@@ -159,8 +159,8 @@ def _calendar(reader: Reader) -> Section:
         if days.height
         else "No property and check-in could be compared",
         "Median gap to the reference market over the exact pairs of a property and check-in, in the market that "
-        "differs most. The title counts check-ins with any dearer pair, in any market: where few are, the median may "
-        "still be 0 or below. The chart shows the properties with the largest gaps, at most 40, on the first 60 "
+        "differs most. The title counts check-ins with any dearer pair, in any market: if few are dearer, the median "
+        "may still be 0 or below. The chart shows the properties with the largest gaps, at most 40, on the first 60 "
         "check-ins. A blank field was not comparable.",
         days,
         painted,

@@ -279,7 +279,7 @@ def _length(reader: Reader) -> Section:
         + (
             ""
             if ended
-            else " The first promotion that an earlier night did not see, and a later one no longer sees, counts."
+            else " A promotion counts once an earlier night did not have it and a later night no longer has it."
         ),
         length,
         columns=[

@@ -31,7 +31,7 @@ class SweepProgress:
     rejects: int = 0
     step: str = "collecting"
     counts_blocks: bool = False
-    """Whether requests are counted as blocks of them land, because workers of a cluster send them."""
+    """Whether requests are counted a block at a time, when it lands, because workers of a cluster send them."""
 
     @property
     def answered_searches(self) -> int:

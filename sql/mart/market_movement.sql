@@ -2,10 +2,10 @@
 -- started_at: Start of the sweep.
 -- so_far: Sum of the median changes up to the sweep.
 -- risen: Sum of the rises that these movements explain, up to the sweep.
--- spread: The sweep's start, and sums of mean changes, of the rises that they explain, and of the share that has risen.
+-- spread: Start of the sweep; sums up to it of mean changes, of the rises they explain, and of the net share that rose.
 -- highest_since: Highest value of risen from the sweep on.
--- spread_at_highest: Value of spread in the sweep from this one on that has the highest rise.
--- spread_before: Value of spread in the first sweep of the week before.
+-- spread_at_highest: Value of spread at the sweep, from this one on, with the highest spread.rise.
+-- spread_before: Value of spread at the first sweep of the seven days up to this one.
 -- From sweep to sweep, a market moves by the median change of the offers seen again without a promotion at either end;
 -- if there are none, of all offers seen again. If it moves by more than tolerance_pct, the movement explains a rise by
 -- the upper quartile of at least ten changes, plus half of the distance between their quartiles.

@@ -27,7 +27,7 @@
 -- An offer may follow its market within a week: up to what it was charged at without a promotion.
 -- longest_unseen_days: Longest time without an answer about the offer after which its price differed, in days.
 -- lowest_moved: Lowest total before began_at, each raised by the largest rise of its market since it was last seen.
--- risen_since_lowest_pct: Share of the market's prices that have risen since then, net of those that fell; at most 100.
+-- risen_since_lowest_pct: Percent of the market's prices that rose since lowest_moved was last seen, net of falls.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
 WITH moved AS MATERIALIZED (
     FROM mart.market_movement

@@ -5,8 +5,8 @@
 -- side: 1 if the price is above the others, -1 if it is below.
 -- level: The price as a multiple of what it is compared with.
 -- is_lone: Rests on two prices alone.
--- is_new: No open finding says so already. One that has turned around says so of the other direction.
--- has_turned: An open finding says so of the other direction.
+-- is_new: No open finding about the same offer has the same direction.
+-- has_turned: An open finding about the same offer has the other direction.
 SELECT
     found.subject_key,
     found.property_id,

@@ -111,7 +111,7 @@ as_elsewhere AS (
         + CASE WHEN lone.is_converted OR in_market.is_converted THEN analysis.reference_rate_pct ELSE 0 END
 ),
 
--- How many properties show neither that it does nor that it does not.
+-- Number of their properties that show neither that the reference market deviates nor that it does not.
 shown_by_none AS (
     SELECT
         as_elsewhere.side,

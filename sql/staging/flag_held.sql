@@ -65,9 +65,9 @@ with_fees_still AS (
     GROUP BY of_flag.flag_id
 ),
 
--- Converted pairs of a flag, with the price of its market for one of the other's: tonight, and when last flagged. A
--- market that was compared with another one in its currency is still that much from it; then the reference market's
--- price must be the same, because what it was is not known.
+-- Converted pairs of a flag, with its market's price divided by the other's: tonight, and when last flagged. For a
+-- market that was compared with another one in its currency, it is the ratio to that one; then the reference market's
+-- price must be unchanged, because its earlier value is not known.
 then_and_now AS (
     SELECT
         of_flag.*,

@@ -3,20 +3,6 @@
 -- reason, and rates explain it by chance. A late rate that was found before stays while a sixth of them show it.
 -- Where the reference market's currency is late, prices of other markets are off in the other direction: they are no
 -- findings of their own, even at a property where few enough markets are off to leave it open which one is late.
--- One row per finding of tonight about a stay that lies ahead.
--- A rate is the market's: if fewer than a third of its properties are at a late rate, their prices deviate for another
--- reason, and rates explain it by chance. A late rate that was found before stays while a sixth of them show it.
--- Where the reference market's currency is late, prices of other markets are off in the other direction: they are no
--- findings of their own, even at a property where few enough markets are off to leave it open which one is late.
--- Two prices alone do not show which deviates. If no third market agrees with one of them tonight, an open finding
--- about the other one stands; for a finding about the reference market, two others must agree with each other, and not
--- both be what open findings are about: that these two agree was known when they were found to deviate. A new finding
--- waits for a market that is silent tonight, or that has sold the offer until silent_nights ago: unless only the price
--- that it is about has changed since, or an open finding shows that it deviated in the other direction.
--- If the reference market is found to deviate at other offers of the property, or at clearly more than half of its
--- properties that can show it, a new finding about two prices that differ as much says nothing new: it is left out,
--- unless as many offers of the property show that the finding's own market deviates as much.
--- flag_id: Id of the flag, the same every night: the rule and the subject_key in hex; argument of `nightaudit explain`.
 WITH late AS (
     SELECT
         found.market,

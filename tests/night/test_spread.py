@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from nights import finish, sweep_id
 
 from pipeline.domain.errors import SettingsError
+from pipeline.lake import Lake
 from pipeline.night.ask_block import ask_block
 from pipeline.night.senders import store_of_workers
 from pipeline.settings import read_settings
@@ -34,8 +36,10 @@ def test_workers_send_only_at_one_rate(others, may_send):
     assert (store_of_workers(settings) is not None) is may_send
 
 
-def test_a_worker_that_joined_late_with_another_rate_store_sends_nothing(monkeypatch):
-    """It has no lake and no supplier here: it would fail otherwise if it tried."""
+def test_a_worker_that_joined_late_with_another_rate_store_sends_nothing(monkeypatch, tmp_path):
+    """It has no supplier here: it would fail otherwise if it tried."""
+    lake = Lake(str(tmp_path))
+    finish(lake, 1, supplier="supplier.example")
 
     class Probe:
         def patiently(self) -> str:
@@ -44,4 +48,4 @@ def test_a_worker_that_joined_late_with_another_rate_store_sends_nothing(monkeyp
     for name, value in GIVEN.items():
         monkeypatch.setenv(f"NIGHTAUDIT_{name.upper()}", value)
     with pytest.raises(SettingsError, match=r"^The worker \S+ names another Redis server\.\n"):
-        ask_block(None, "sweep", [], 1, rate=5, daily_calls=None, unbranded={}, handed=None, shares_rate=Probe())
+        ask_block(lake, sweep_id(1), [], 1, rate=5, daily_calls=None, unbranded={}, handed=None, shares_rate=Probe())
