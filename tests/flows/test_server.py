@@ -27,7 +27,7 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Yes).serve_forever()
 @pytest.fixture
 def started(monkeypatch, tmp_path):
     """What is started in place of Prefect's server, and its port."""
-    from prefect.settings import PREFECT_HOME, PREFECT_SERVER_API_PORT, temporary_settings
+    from prefect.settings import PREFECT_API_URL, PREFECT_HOME, PREFECT_SERVER_API_PORT, temporary_settings
 
     from flows import server
 
@@ -40,7 +40,9 @@ def started(monkeypatch, tmp_path):
     monkeypatch.setattr(server, "_start", start)
     monkeypatch.setattr(server, "_LOOK_SECONDS", 0.1)
     monkeypatch.setenv("PREFECT_API_URL", "")
-    with temporary_settings({PREFECT_HOME: tmp_path, PREFECT_SERVER_API_PORT: free_port()}):
+    given = {PREFECT_HOME: tmp_path, PREFECT_SERVER_API_PORT: free_port()}
+    # Other tests have a server of their own, whose address may still be set.
+    with temporary_settings(given, restore_defaults={PREFECT_API_URL}):
         yield made
     assert all(each.poll() is not None for each in made)
 
