@@ -111,7 +111,7 @@ def _print(explained: Explanation) -> None:
 def _result(explained: Explanation) -> Text:
     if not explained.is_reproduced:
         return Text("Different result.", "red")
-    versions = explained.newer
+    versions = explained.changed_version
     since = (
         f" Only the version of the rule differs: version {versions.flagged} made the finding, and version "
         f"{versions.recomputed} confirms it."
@@ -122,7 +122,7 @@ def _result(explained: Explanation) -> Text:
 
 
 def _why_different(explained: Explanation) -> str:
-    if versions := explained.newer:
+    if versions := explained.changed_version:
         return (
             f"Version {versions.flagged} of the rule made the finding, and version {versions.recomputed} judges it "
             "differently. Publish a night with this version: it judges every open finding again."

@@ -24,7 +24,13 @@ def show_plan(spec_path: Path | None, limit: int | None, markets: Sequence[str] 
     if cluster is not None:
         workers, refusal = _workers(cluster)
         said = _cluster(outlook, workers, refusal)
-        record |= {"workers": len(workers), "tasks_at_once": sum(workers.values()), "cluster_refusal": refusal or None}
+        # How many workers a cluster has that cannot be asked is unknown, not 0.
+        tasks = None if refusal else sum(workers.values())
+        record |= {
+            "workers": None if refusal else len(workers),
+            "tasks_at_once": tasks,
+            "cluster_refusal": refusal or None,
+        }
     if form == "json":
         sys.stdout.write(json.dumps(record) + "\n")
     else:
@@ -46,7 +52,7 @@ def _cluster(outlook: Outlook, workers: Mapping[str, int], refusal: str) -> str:
     """Return how many workers there are, and whether the times of the steps that they share are theirs."""
     known = f"workers: {len(workers)}, tasks at once: {sum(workers.values())}"
     found = f"{refusal.removesuffix('.') or known}."
-    of_one = [f"{step}" for step in (Step.AUDIT, Step.PUBLISH) if not outlook.cost.steps[step].is_spread]
+    of_one = [step.value for step in (Step.AUDIT, Step.PUBLISH) if not outlook.cost.steps[step].is_spread]
     if not of_one:
         return f"{found} The times given for audit and publish come from earlier nights on a cluster."
     return f"{found} The time given for {' and '.join(of_one)} is that of one machine."

@@ -78,7 +78,7 @@ class _Rate:
 
     def of(self, now: SweepProgress) -> float:
         seen = (time.monotonic(), now.tally.requests)
-        if not now.counts_blocks:
+        if not now.is_counted_in_blocks:
             self._seen = [(at, count) for at, count in self._seen if seen[0] - at < 5] or self._seen[-1:]
             self._seen.append(seen)
         elif seen[1] > self._seen[-1][1]:
@@ -89,7 +89,7 @@ class _Rate:
 
 def _rest(now: SweepProgress, rate: float) -> str:
     cells = sum(now.normalised.values())
-    parts = [f"{rate:.0f} requests/s{' on average' if now.counts_blocks else ''}"]
+    parts = [f"{rate:.0f} requests/s{' on average' if now.is_counted_in_blocks else ''}"]
     parts.append(f"{cells:,} of {now.planned_cells:,} cells done")
     parts += [f"{count:,} {status.replace('_', ' ')}" for status, count in sorted(now.normalised.items())]
     return " · ".join(parts)

@@ -123,7 +123,7 @@ MACROS = (
     "cell_key", "offer_key", "tolerance", "tolerance_of", "currency_basis", "lead_step", "severity", "subject_key",
     "price_subject", "utc", "flag_id", "case_id", "share_bound", "is_on_sale", "fits_rates", "is_level", "observation",
     "change_of", "conversion", "converted", "fee_compared", "check_in_at", "penalty_of_units", "penalty_cost",
-    "penalty_span", "explained_rise",
+    "penalty_span", "explained_rise", "states_all_fees",
 )  # fmt: skip
 
 # Macros over views, in the order in which they build on each other.

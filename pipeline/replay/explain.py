@@ -82,7 +82,7 @@ class Explanation:
         return self.is_found and all(each.is_same or each.is_version for each in self.comparisons)
 
     @property
-    def newer(self) -> Comparison | None:
+    def changed_version(self) -> Comparison | None:
         """The versions of the rule, if it is no longer the one that made the finding."""
         return next((each for each in self.comparisons if each.is_version and not each.is_same), None)
 

@@ -13,7 +13,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.process.own_process import in_own_processes
 from pipeline.report.charts import here
-from pipeline.report.page_files import Written, begin_page, finish_page, write_parts
+from pipeline.report.page_files import Written, begin_page, finish_page, write_case_and_property_pages
 from pipeline.report.read import Reader
 from pipeline.report.scope import Scope
 
@@ -57,5 +57,5 @@ def _write(pages: _Pages) -> Written | None:
         reader = Reader(session, pages.scope, reports=lake.root / "reports")
         if pages.report is not None:
             return finish_page(lake, begin_page(pages.report, lake, reader, here), reader, pages.links)
-        write_parts(lake, reader, pages.links)
+        write_case_and_property_pages(lake, reader, pages.links)
     return None

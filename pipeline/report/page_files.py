@@ -102,7 +102,7 @@ def finish_page(lake: Lake, page: Page, reader: Reader, links: Sequence[tuple[st
     return Written(page.name, page.title, place, points, charts, is_simulated=reader.night["is_simulated"])
 
 
-def write_parts(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]) -> None:
+def write_case_and_property_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]) -> None:
     """Write the pages of cases and of properties."""
     folder = _folder(lake, reader)
     for file, text in case_pages(lake, reader, links):

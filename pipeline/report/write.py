@@ -19,7 +19,7 @@ from pipeline.report.dictionary import SCHEMAS, described
 from pipeline.report.large_night import is_large, write_apart
 from pipeline.report.menu import link_quality_page, links_of, pages_of
 from pipeline.report.page import Page
-from pipeline.report.page_files import REPORTS, Written, begin_page, finish_page, write_parts
+from pipeline.report.page_files import REPORTS, Written, begin_page, finish_page, write_case_and_property_pages
 from pipeline.report.read import CASES, Reader
 from pipeline.report.render import render
 from pipeline.report.scope import Scope
@@ -71,7 +71,7 @@ def _write_here(
         ahead.append(begin_page(name, lake, reader, pen))
         written += [finish_page(lake, page, reader, own) for page in ahead[:-1]]
         del ahead[:-1]
-    write_parts(lake, reader, common)
+    write_case_and_property_pages(lake, reader, common)
     return written + [finish_page(lake, page, reader, own) for page in ahead]
 
 

@@ -30,7 +30,7 @@ class SweepProgress:
     offers: int = 0
     rejects: int = 0
     step: str = "collecting"
-    counts_blocks: bool = False
+    is_counted_in_blocks: bool = False
     """Whether requests are counted a block at a time, when it lands, because workers of a cluster send them."""
 
     @property

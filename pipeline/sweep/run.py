@@ -129,7 +129,7 @@ async def run(
                             stopping.tell(collector.stop)
                             await collector.collect(missing())
                         else:
-                            progress.counts_blocks = True
+                            progress.is_counted_in_blocks = True
                             spread = SpreadCollector(
                                 lake,
                                 sweep_id,

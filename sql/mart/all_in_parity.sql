@@ -18,10 +18,12 @@ WITH fee AS (
         offer.child_resort_fee,
         offer.city_taxes,
         offer.hotel_service_fee,
-        coalesce(
-            offer.excluded_charges = coalesce(offer.resort_fee, 0) + coalesce(offer.child_resort_fee, 0)
-            + coalesce(offer.city_taxes, 0) + coalesce(offer.hotel_service_fee, 0),
-            FALSE
+        mart.states_all_fees(
+            offer.excluded_charges,
+            offer.resort_fee,
+            offer.child_resort_fee,
+            offer.city_taxes,
+            offer.hotel_service_fee
         ) AS is_all
     FROM mart.offer_latest AS offer
     WHERE offer.source = 'detail'

@@ -20,10 +20,12 @@ WITH priced AS MATERIALIZED (
         offer.child_resort_fee,
         offer.city_taxes,
         offer.hotel_service_fee,
-        coalesce(
-            offer.excluded_charges = coalesce(offer.resort_fee, 0) + coalesce(offer.child_resort_fee, 0)
-            + coalesce(offer.city_taxes, 0) + coalesce(offer.hotel_service_fee, 0),
-            FALSE
+        mart.states_all_fees(
+            offer.excluded_charges,
+            offer.resort_fee,
+            offer.child_resort_fee,
+            offer.city_taxes,
+            offer.hotel_service_fee
         ) AS is_all
     FROM night.flag_unconfirmed AS evidence
     CROSS JOIN night.sweep AS sweep

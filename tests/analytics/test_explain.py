@@ -260,7 +260,7 @@ def test_a_finding_of_an_older_version_of_its_rule_is_reproduced(lake):
         session.execute(f"UPDATE held.state.flag_open SET rule_version = 0 WHERE flag_id = '{flag_id}'")  # noqa: S608 - our own names
     explained = explain(lake, flag_id, MOST)
     assert explained.is_reproduced
-    assert explained.newer.flagged == 0
+    assert explained.changed_version.flagged == 0
 
 
 def copies(world, year, folder):

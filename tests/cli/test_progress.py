@@ -38,7 +38,7 @@ def test_blocks_that_land_together_show_no_rate_above_the_one_they_were_sent_at(
     def landed(seconds: float) -> int:
         return 768 * int(seconds * RATE // 768)
 
-    sweep = SweepProgress("s", planned_cells=100, planned_searches=6000, counts_blocks=True)
+    sweep = SweepProgress("s", planned_cells=100, planned_searches=6000, is_counted_in_blocks=True)
     shown = rates(clock, capsys, sweep, landed, 300)
     assert shown == [0, *[RATE] * 7]
     clock.now += 60
