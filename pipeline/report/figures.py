@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import pyarrow.parquet as pq
 
@@ -53,7 +54,7 @@ def as_csv(frame: pl.DataFrame, *, has_header: bool = True) -> Iterator[bytes]:
 
 def as_json(page: dict[str, Any]) -> bytes:
     """Return plain values as JSON: money as text, so that no digit is lost, and instants in UTC."""
-    return printable_json(json.dumps(page, ensure_ascii=False, indent=1, default=_plain)).encode()
+    return printable_json(msgspec.json.format(msgspec.json.encode(page), indent=1).decode()).encode()
 
 
 def _guarded(texts: pl.Series) -> pl.Series:

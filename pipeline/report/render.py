@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 from pipeline.report.charts import with_title
 from pipeline.report.page import shown
 from pipeline.report.script import TABLES, TABLES_SOURCE
+from pipeline.report.table_cells import cells
 from pipeline.report.words import printed, said
 
 
@@ -43,7 +44,7 @@ def _environment() -> Environment:
     environment.filters["named"] = with_title
     environment.filters["coded"] = _coded
     # Our own file, as its hash says.
-    environment.globals |= {"tables_script": Markup(TABLES), "tables_source": TABLES_SOURCE}  # noqa: S704 - our own file
+    environment.globals |= {"cells": cells, "tables_script": Markup(TABLES), "tables_source": TABLES_SOURCE}  # noqa: S704 - our own file
     return environment
 
 

@@ -94,7 +94,8 @@ _DISTURBING: Final = re.compile(
 
 def readable(value: object) -> object:
     """Return text without unreadable characters and those that reverse the text around them."""
-    if not isinstance(value, str) or not _DISTURBING.search(value):
+    # What can be printed is not disturbing: asking that first is much faster.
+    if not isinstance(value, str) or value.isprintable() or not _DISTURBING.search(value):
         return value
     # Markup stays markup.
     return type(value)(_DISTURBING.sub("", value))
@@ -123,7 +124,8 @@ def printed(value: object) -> object:
     text = readable(value)
     if not isinstance(text, str) or isinstance(text, Markup):
         return text
-    text = _HYPHEN.sub("−", text)
+    if "-" in text:
+        text = _HYPHEN.sub("−", text)
     if len(text) <= _PRINTED:
         return text
     return f"{text[: _PRINTED - 1].rstrip()}…"

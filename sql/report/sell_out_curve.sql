@@ -53,13 +53,22 @@ off_sale_elsewhere AS (
 -- or one after another, they are the same times, or continue each other.
 on_sale AS (
     SELECT
-        history.* EXCLUDE (spells) -- noqa: RF02,RF03
-        REPLACE (
-            coalesce(elsewhere.next_status, history.next_status) AS next_status,
-            CASE WHEN elsewhere.cell_key IS NULL THEN history.next_code ELSE elsewhere.next_code END AS next_code,
-            coalesce(elsewhere.known_to, history.known_to) AS known_to,
-            coalesce(elsewhere.lead_days_to, history.lead_days_to) AS lead_days_to
-        ),
+        history.operation,
+        history.property_id,
+        history.market,
+        history.product_type,
+        history.check_in,
+        history.nights,
+        history.party,
+        history.cell_key,
+        history.known_from,
+        history.known_seen_at,
+        history.lead_days_from,
+        history.lead_days_seen,
+        coalesce(elsewhere.next_status, history.next_status) AS next_status,
+        CASE WHEN elsewhere.cell_key IS NULL THEN history.next_code ELSE elsewhere.next_code END AS next_code,
+        coalesce(elsewhere.known_to, history.known_to) AS known_to,
+        coalesce(elsewhere.lead_days_to, history.lead_days_to) AS lead_days_to,
         coalesce(coalesce(elsewhere.next_status, history.next_status) IN ('absent', 'no_offer'), FALSE)
             AS is_off_sale_next
     FROM mart.cell_history AS history
@@ -69,6 +78,21 @@ on_sale AS (
             AND elsewhere.cell_key = history.cell_key
             AND elsewhere.known_from = history.known_from
     WHERE history.known_status = 'offered'
+),
+
+-- Most cells have been on sale once. Sorting is costly, so only the others are sorted into spells.
+several AS (
+    SELECT
+        on_sale.operation,
+        on_sale.property_id,
+        on_sale.market,
+        on_sale.product_type,
+        on_sale.check_in,
+        on_sale.nights,
+        on_sale.party
+    FROM on_sale
+    GROUP BY ALL
+    HAVING count(*) > 1
 ),
 
 -- A cell begins to be on sale if the latest answer with an offer, in any currency, was followed by one without.
@@ -96,6 +120,15 @@ began AS (
             FALSE
         ) AS is_beginning
     FROM on_sale
+    SEMI JOIN several
+        ON
+            several.operation = on_sale.operation
+            AND several.property_id = on_sale.property_id
+            AND several.market = on_sale.market
+            AND several.product_type = on_sale.product_type
+            AND several.check_in = on_sale.check_in
+            AND several.nights = on_sale.nights
+            AND several.party = on_sale.party
 ),
 
 numbered AS (
@@ -127,19 +160,13 @@ spell AS (
             {
                 'lead_days_seen': history.lead_days_seen,
                 'lead_days_to': history.lead_days_to,
-                'status': history.next_status,
-                'code': history.next_code
+                'next_status': history.next_status,
+                'next_code': history.next_code
             },
             { 'seen_at': history.known_seen_at, 'is_off_sale_next': history.is_off_sale_next }
         ) AS latest,
-        latest['lead_days_seen'] AS lead_days_seen, -- noqa: RF02
-        latest['lead_days_to'] AS lead_days_to, -- noqa: RF02
-        latest['status'] = 'no_offer' -- noqa: RF02
-        AND coalesce(latest['code'], 1023) IN (1023, 1025) AS is_sold_out_next, -- noqa: RF02
-        latest['status'] IN ('absent', 'no_offer') AS is_off_sale_next, -- noqa: RF02
-        bool_or(coalesce(history.known_from < last_of_day.started_at, FALSE)) AS is_asked_again_that_day
+        min(history.known_from) AS known_from
     FROM numbered AS history
-    LEFT JOIN last_of_day ON last_of_day.snapshot_date = mart.utc(history.known_from)::DATE
     GROUP BY
         history.operation,
         history.property_id,
@@ -149,18 +176,54 @@ spell AS (
         history.nights,
         history.party,
         history.spells
+
+    UNION ALL
+
+    SELECT
+        on_sale.operation,
+        on_sale.market,
+        on_sale.product_type,
+        1 AS spells,
+        on_sale.lead_days_from,
+        {
+            'lead_days_seen': on_sale.lead_days_seen,
+            'lead_days_to': on_sale.lead_days_to,
+            'next_status': on_sale.next_status,
+            'next_code': on_sale.next_code
+        } AS latest,
+        on_sale.known_from
+    FROM on_sale
+    ANTI JOIN several
+        ON
+            several.operation = on_sale.operation
+            AND several.property_id = on_sale.property_id
+            AND several.market = on_sale.market
+            AND several.product_type = on_sale.product_type
+            AND several.check_in = on_sale.check_in
+            AND several.nights = on_sale.nights
+            AND several.party = on_sale.party
 ),
 
 -- One row per way to count: which answers are the end that is looked for.
 counted AS (
     SELECT
-        spell.*,
+        spell.* EXCLUDE (latest, known_from), -- noqa: RF02,RF03
         ending.name AS ending,
+        spell.latest['next_status'] AS next_status,
         coalesce(
-            CASE ending.name WHEN 'sold_out' THEN spell.is_sold_out_next ELSE spell.is_off_sale_next END, FALSE
+            CASE ending.name
+                WHEN 'sold_out'
+                    THEN
+                        next_status = 'no_offer' -- noqa: RF02
+                        AND coalesce(spell.latest['next_code'], 1023) IN (1023, 1025)
+                ELSE next_status IN ('absent', 'no_offer') -- noqa: RF02
+            END, FALSE
         ) AS is_end,
-        CASE WHEN is_end THEN spell.lead_days_to ELSE spell.lead_days_seen END AS lead_days_end -- noqa: RF03
+        CASE WHEN is_end THEN spell.latest['lead_days_to'] ELSE spell.latest['lead_days_seen'] END -- noqa: RF02
+            AS lead_days_end,
+        coalesce(spell.known_from < last_of_day.started_at, FALSE) AS is_asked_again_that_day
     FROM spell
+    LEFT JOIN last_of_day ON last_of_day.snapshot_date = mart.utc(spell.known_from)::DATE
     CROSS JOIN (VALUES ('sold_out'), ('off_sale')) AS ending (name)
 ),
 

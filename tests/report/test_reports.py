@@ -6,6 +6,7 @@ import csv
 import gc
 import io
 import json
+import math
 import re
 from datetime import date
 from decimal import Decimal
@@ -162,6 +163,12 @@ def test_no_figure_holds_what_a_terminal_obeys_and_none_is_lost():
     for text in (written, page.decode()):
         assert [letter for letter in text if letter != "\n" and not letter.isprintable()] == []
     assert json.loads(page)["rows"][0]["name"] == OBEYED
+
+
+def test_what_is_not_a_number_is_null_in_json():
+    assert json.loads(as_json({"rows": [{"ratio": math.nan}, {"ratio": math.inf}, {"ratio": 0.5}]})) == {
+        "rows": [{"ratio": None}, {"ratio": None}, {"ratio": 0.5}]
+    }
 
 
 HOSTILE = [
