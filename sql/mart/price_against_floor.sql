@@ -14,7 +14,7 @@
 -- below_floor_pct: below_floor in percent of floor; > 0: the price is below the floor.
 -- floor_now: Lowest floor of matching offers on sale now, in floor_currency; NULL: none on sale, or one states none.
 -- below_floor_now: floor_now - price_converted, in floor_currency; > 0: selling at this price now would be a breach.
--- tolerance: Amount by which the price may lie below the floor, in floor_currency.
+-- tolerance: Amount by which the price may lie below the floor, in floor_currency; larger at a reference rate.
 -- days_apart: Days from observed_at to the nearest sighting of floor; < 0: seen before the price; 0: before and after.
 -- verdict: `breach`, `kept`, or why it cannot be judged: `none_stated`, `outdated`, `before_answers` and others.
 -- `before_answers`: the price is older than the first answer about its cell, so the floor at that time is unknown.
@@ -100,7 +100,16 @@ priced AS (
 held AS (
     SELECT
         priced.* EXCLUDE (minor_unit), -- noqa: RF02
-        mart.tolerance(priced.floor, analysis.tolerance_pct, priced.minor_unit) AS tolerance,
+        -- A floor converted by the supplier may be off by its mark-up, which a reference rate does not show.
+        mart.tolerance(
+            priced.floor,
+            mart.tolerance_of(
+                CASE WHEN priced.floor_currency <> priced.currency THEN 'reference_rate' ELSE 'same' END,
+                analysis.tolerance_pct,
+                analysis.reference_rate_pct
+            ),
+            priced.minor_unit
+        ) AS tolerance,
         CASE
             WHEN priced.product_type <> 'Hotel' THEN 'not_hotel'
             WHEN coalesce(priced.offers, 0) = 0 THEN 'no_offer'

@@ -96,6 +96,7 @@ known AS MATERIALIZED (
         history.valid_from,
         history.valid_to,
         history.last_seen_at,
+        history.doubted_since,
         history.began_sweep_id,
         history.began_search_id,
         history.began_offer_no,
@@ -128,25 +129,28 @@ first_known AS (
     GROUP BY known.input_id, known.line_no, known.source
 ),
 
--- Offers that match the price, in the price's currency wherever it was requested.
-candidate AS (
+-- Offers that match the price, on sale at that time or now. Those that answers left in doubt for too long are neither.
+matching AS (
     SELECT
         known.* EXCLUDE (floor), -- noqa: RF02
         nullif(known.floor, 0) AS floor,
         greatest(known.observed_at, first_known.valid_from) AS judged_at,
         known.valid_from <= judged_at -- noqa: RF02
-        AND (known.valid_to IS NULL OR known.valid_to > judged_at) AS is_in_force, -- noqa: RF02
-        known.valid_to IS NULL AS is_now,
-        rank() OVER (
-            PARTITION BY known.input_id, known.line_no, known.source
-            ORDER BY known.currency = known.currency_wanted DESC, known.currency ASC
-        ) AS currency_rank
+        AND (known.valid_to IS NULL OR known.valid_to > judged_at) -- noqa: RF02
+        AND mart.is_on_sale(known.doubted_since, judged_at, analysis.unobserved_nights) AS is_in_force, -- noqa: RF02
+        known.valid_to IS NULL
+        AND mart.is_on_sale(
+            known.doubted_since,
+            (SELECT max(sweep.started_at) FROM mart.sweep AS sweep),
+            analysis.unobserved_nights
+        ) AS is_now
     FROM known
     INNER JOIN first_known
         ON
             first_known.input_id = known.input_id
             AND first_known.line_no = known.line_no
             AND first_known.source = known.source
+    CROSS JOIN ref.analysis AS analysis
     WHERE
         known.is_offered
         AND known.currency IS NOT NULL
@@ -160,6 +164,29 @@ candidate AS (
             WHEN 'board_family' THEN known.board_family = known.family
             ELSE TRUE
         END
+),
+
+with_floor_then AS (
+    SELECT
+        matching.*,
+        bool_or(matching.is_in_force) OVER (
+            PARTITION BY matching.input_id, matching.line_no, matching.source, matching.currency
+        ) AS is_currency_then
+    FROM matching
+),
+
+-- Of those requested at that time, the price's own currency: another one that is requested now has no floor of then.
+candidate AS (
+    SELECT
+        matching.*,
+        rank() OVER (
+            PARTITION BY matching.input_id, matching.line_no, matching.source
+            ORDER BY
+                matching.is_currency_then DESC,
+                matching.currency = matching.currency_wanted DESC,
+                matching.currency ASC
+        ) AS currency_rank
+    FROM with_floor_then AS matching
 ),
 
 -- A floor is for one room: the lowest of each requested room, by room type.

@@ -8,7 +8,7 @@
 -- price_line_no: Row of that file, counted as in a spreadsheet: the header is row 1.
 SELECT
     'floor_breach' AS rule,
-    4 AS rule_version,
+    5 AS rule_version,
     mart.subject_key(
         'floor_breach',
         mart.price_subject(
@@ -50,10 +50,20 @@ SELECT
     held.input_id AS price_input_id,
     held.line_no AS price_line_no,
     format(
-        'Sold at {:,.2f} {} on {}, {:.1f}% below the floor of {:,.2f}{} ({}).',
-        held.price_converted::DOUBLE,
-        held.floor_currency,
+        'Sold at {:,.2f} {} on {}, {}{:.1f}% below the floor of {:,.2f}{} ({}).',
+        held.price::DOUBLE,
+        held.currency,
         strftime(mart.utc(held.observed_at), '%-d %B'),
+        CASE
+            WHEN held.currency <> held.floor_currency
+                THEN
+                    format(
+                        '{:,.2f} {} at the reference rate: ',
+                        held.price_converted::DOUBLE,
+                        held.floor_currency
+                    )
+            ELSE ''
+        END,
         held.below_floor_pct,
         held.floor::DOUBLE,
         CASE

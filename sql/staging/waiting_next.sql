@@ -67,6 +67,12 @@ path AS (
         last_value(state_of.is_offered) OVER whole AS is_offered_last,
         max(state_of.last_seen_at) OVER whole AS answered_last_at,
         max(state_of.last_seen_at) FILTER (WHERE own_total IS NOT NULL) OVER whole AS priced_last_at,
+        -- Of two sweeps of one day, the later one counts.
+        coalesce(
+            min(mart.utc(state_of.valid_from)::DATE) FILTER (WHERE own_total > 0) OVER later
+            = mart.utc(state_of.last_seen_at)::DATE,
+            FALSE
+        ) AS is_priced_again_that_day,
         mart.utc(state_of.valid_from)::DATE AS from_date,
         mart.utc(state_of.last_seen_at)::DATE AS seen_date
     FROM state_of
@@ -85,7 +91,9 @@ path AS (
 dated AS (
     SELECT
         path.*,
-        unnest(range(date_diff('day', path.from_date, path.seen_date) + 1)) AS days_in,
+        unnest(
+            range(date_diff('day', path.from_date, path.seen_date) + (NOT path.is_priced_again_that_day)::INTEGER)
+        ) AS days_in,
         path.from_date + days_in::INTEGER AS on_date,
         on_date < mart.utc(path.answered_last_at)::DATE AS is_answered_later,
         on_date < mart.utc(path.priced_last_at)::DATE AS is_priced_later,

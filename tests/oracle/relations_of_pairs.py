@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import polars as pl
-from history import Row, key_of
+from history import UNOBSERVED_NIGHTS, Row, key_of
 from relations_of_prices import FAMILY_OF, PRODUCT, comparable
 
 TOLERANCE_PCT, REFERENCE_RATE_PCT = Decimal("0.5"), Decimal(3)
@@ -284,24 +284,27 @@ class Price(NamedTuple):
 
 
 def price_against_floor(
-    prices: list[Row], past: list[Row], cells: list[Row], snapshot_date: date, rates: Rates
+    prices: list[Row], past: list[Row], cells: list[Row], latest: datetime, rates: Rates
 ) -> list[Row]:
-    """`mart.price_against_floor`: p < M - tolerance, against the floor in force when the price was seen."""
+    """`mart.price_against_floor`: p < M - tolerance, against the floor in force when the price was seen.
+
+    `latest` is the start of the latest sweep.
+    """
     stay = ("property_id", "market", "product_type", "check_in", "nights", "party")
     by_stay: dict[Any, list[Row]] = {}
     for row in past:
-        if row["ended_by"] != "stay_began" and row["check_in"] > snapshot_date:
+        if row["ended_by"] != "stay_began" and row["check_in"] > latest.date():
             by_stay.setdefault((row["source"], *key_of(row, stay)), []).append(row)
     looked_at = {(cell["property_id"], cell["market"]) for cell in cells if cell["source"] == "detail"}
     return [
-        _held(Price.of(price), source, by_stay.get((source, *key_of(price, stay)), []), rates)
+        _held(Price.of(price), source, by_stay.get((source, *key_of(price, stay)), []), latest, rates)
         for price in prices
         for source in ("multi", "detail")
         if source == "multi" or (price["property_id"], price["market"]) in looked_at
     ]
 
 
-def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
+def _held(price: Price, source: str, past: list[Row], latest: datetime, rates: Rates) -> Row:
     row = price.row
     reported = {
         name: row[name] for name in ("property_id", "market", "product_type", "check_in", "nights", "party", "price")
@@ -313,24 +316,31 @@ def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
     if not past:
         return reported | nothing | {"verdict": "no_offer"}
     judged_at = max(row["observed_at"], min(offer["valid_from"] for offer in past))
-    is_in_force: Callable[[Row], bool] = lambda offer: (  # noqa: E731 - one condition, used twice
-        offer["valid_from"] <= judged_at and (offer["valid_to"] is None or offer["valid_to"] > judged_at)
+    is_in_force: Callable[[Row], bool] = lambda offer: (  # noqa: E731 - one condition, used in several places
+        offer["valid_from"] <= judged_at
+        and (offer["valid_to"] is None or offer["valid_to"] > judged_at)
+        and not _has_left(offer, judged_at)
     )
+    is_now: Callable[[Row], bool] = lambda offer: offer["valid_to"] is None and not _has_left(offer, latest)  # noqa: E731
     candidates = [
         offer
         for offer in past
         if offer["is_offered"]
         and offer["currency"] is not None
-        and (is_in_force(offer) or offer["valid_to"] is None)
+        and (is_in_force(offer) or is_now(offer))
         and price.may_be_of(offer)
     ]
     if not candidates:
         return reported | nothing | {"verdict": "no_offer"}
-    currency = min((offer["currency"] for offer in candidates), key=lambda each: (each != row["currency"], each))
+    requested_then = {offer["currency"] for offer in candidates if is_in_force(offer)}
+    currency = min(
+        (offer["currency"] for offer in candidates),
+        key=lambda each: (each not in requested_then, each != row["currency"], each),
+    )
     offers = [offer for offer in candidates if offer["currency"] == currency]
     rooms = row["party"].count("+") + 1
     then = _floors([offer for offer in offers if is_in_force(offer)], rooms)
-    now = _floors([offer for offer in offers if offer["valid_to"] is None], rooms)
+    now = _floors([offer for offer in offers if is_now(offer)], rooms)
     day = row["observed_at"].date()
     here, there = rates.of(currency, day), rates.of(row["currency"], day)
     converted: int | None = row["price"]
@@ -349,7 +359,8 @@ def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
     elif row["observed_at"] < min(offer["valid_from"] for offer in past):
         verdict = "before_answers"
     else:
-        verdict = "breach" if floor - converted > tolerance(floor, TOLERANCE_PCT) else "kept"
+        allowed = TOLERANCE_PCT + (REFERENCE_RATE_PCT if currency != row["currency"] else 0)
+        verdict = "breach" if floor - converted > tolerance(floor, allowed) else "kept"
     return reported | {
         "verdict": verdict,
         "offers": sum(len(floors) for rooms_of_type in then for floors in rooms_of_type),
@@ -360,6 +371,12 @@ def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
         if any(None in floors for rooms_of_type in now for floors in rooms_of_type)
         else min((sum(lows) for lows in map(_lows, now)), default=None),
     }
+
+
+def _has_left(offer: Row, at: datetime) -> bool:
+    """Whether an offer had been in doubt for too long at a time."""
+    since = offer["doubted_since"]
+    return since is not None and since <= at and (at.date() - since.date()).days >= UNOBSERVED_NIGHTS
 
 
 def _floors(offers: list[Row], rooms: int) -> list[list[list[int | None]]]:

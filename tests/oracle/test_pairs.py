@@ -110,7 +110,7 @@ def test_a_price_is_compared_with_the_floor_in_force_when_it_was_seen(lake, hist
         prices(lake, published),
         history.closed + running,
         list(history.cells.values()),
-        history.latest.snapshot_date,
+        history.latest.started_at,
         rates,
     )
     assert {row["verdict"] for row in found if "+" in row["party"]} >= {"breach", "kept"}
