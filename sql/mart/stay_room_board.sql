@@ -17,10 +17,9 @@ FROM (
         offer.room_id,
         offer.board_id,
         offer.currency
-    FROM state.offer_open AS offer
+    FROM mart.offer_latest AS offer
     WHERE
-        offer.is_offered
-        AND offer.room_id IS NOT NULL
+        offer.room_id IS NOT NULL
         AND offer.board_id IS NOT NULL
         AND offer.currency IS NOT NULL
 ) AS held

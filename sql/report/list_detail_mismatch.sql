@@ -23,17 +23,15 @@ WITH pair AS MATERIALIZED (
         detail.total AS detail_total,
         abs(detail.total - told.total) AS amount,
         100 * amount::DOUBLE / told.total::DOUBLE AS size_pct -- noqa: RF02
-    FROM state.offer_open AS detail
-    INNER JOIN state.offer_open AS told
+    FROM mart.offer_latest AS detail
+    INNER JOIN mart.offer_latest AS told
         ON
             told.source = 'multi'
             AND told.property_id = detail.property_id
             AND told.offer_key = detail.offer_key
             AND told.seen_sweep_id = detail.seen_sweep_id
-            AND told.is_offered
     WHERE
         detail.source = 'detail'
-        AND detail.is_offered
         AND detail.currency IS NOT NULL
         AND told.total > 0
         AND detail.total <> told.total
@@ -54,7 +52,7 @@ searched AS MATERIALIZED (
 
 SELECT
     'list_detail_mismatch' AS rule,
-    1 AS rule_version,
+    2 AS rule_version,
     mart.subject_key('list_detail_mismatch', pair.offer_key) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,

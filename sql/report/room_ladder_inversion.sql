@@ -31,10 +31,9 @@ WITH offer AS (
             latest.policy_key,
             latest.seen_sweep_id
         ) AS terms
-    FROM state.offer_open AS latest
+    FROM mart.offer_latest AS latest
     WHERE
-        latest.is_offered
-        AND latest.total > 0
+        latest.total > 0
         AND latest.currency IS NOT NULL
         AND latest.room_id IS NOT NULL
         AND latest.board_id IS NOT NULL
@@ -141,7 +140,7 @@ sized AS (
 
 SELECT
     'room_ladder_inversion' AS rule,
-    1 AS rule_version,
+    2 AS rule_version,
     mart.subject_key(
         'room_ladder_inversion',
         concat_ws(
