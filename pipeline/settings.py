@@ -297,6 +297,7 @@ class Settings(BaseSettings):
     quiet_nights: int = _compared("quiet_nights")
     silent_nights: int = _compared("silent_nights")
     unobserved_nights: int = _compared("unobserved_nights")
+    unrequested_days: int = _compared("unrequested_days")
     ladder_stays: int = _compared("ladder_stays")
     ladder_pct: float = _compared("ladder_pct")
     discount_rounding: float = _compared("discount_rounding")

@@ -51,6 +51,12 @@ class Analysis:
         ge=1,
         le=60,
     )
+    unrequested_days: int = _compared(
+        14,
+        "Days after which an offer counts as no longer requested if other stays of its property still are.",
+        ge=1,
+        le=365,
+    )
     silent_nights: int = _compared(
         2,
         "Days without any offer in a market, or without one that a finding was compared with, during which findings do "

@@ -1,7 +1,8 @@
 -- One row per source and offer key that was on sale when its cell was last answered.
 -- An answer that omits an offer but has an unreadable part leaves open whether the offer is on sale; so does an answer
--- in another currency where its own is no longer requested, and a sweep that does not request the property in the
--- market. After unobserved_nights (ref.analysis) of these, the offer is left out here; its history stays open.
+-- in another currency where its own is no longer requested, a sweep that does not request the property in the market,
+-- and one that does not request the offer's stay if it was last seen more than unrequested_days ago. After
+-- unobserved_nights of these (both in ref.analysis), the offer is left out here; its history stays open.
 -- lead_days: Days from the last sweep that saw the offer to check-in.
 -- total_per_night: total / nights, in currency.
 -- board_family: Family of the board basis; unknown ids are `other`.

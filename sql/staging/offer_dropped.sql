@@ -1,6 +1,6 @@
 -- One row per offer left out of comparisons, from this sweep on or longer, because answers left it in doubt too long.
 -- Offers whose stay has begun are not listed: that is why they leave comparisons.
--- ended_by: Why its episodes end: `not_asked` if its property or its currency is no longer requested, else `gone`.
+-- ended_by: Why its episodes end: `not_asked` if its property, stay or currency is no longer requested, else `gone`.
 SELECT
     before.source,
     before.property_id,

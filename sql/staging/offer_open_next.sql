@@ -90,9 +90,15 @@ unseen AS (
         sweep.sweep_id,
         sweep.started_at,
         cell.cell_key IS NOT NULL AS is_asked,
-        other.property_id IS NOT NULL OR requested.property_id IS NULL AS is_no_longer_asked
+        cell.cell_key IS NULL
+        AND (
+            other.property_id IS NOT NULL
+            OR requested.property_id IS NULL
+            OR date_diff('day', mart.utc(before.last_seen_at)::DATE, sweep.snapshot_date) > analysis.unrequested_days
+        ) AS is_no_longer_asked
     FROM night.offer_ending AS before
     CROSS JOIN night.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
     LEFT JOIN night.cell_observed AS cell
         ON
             cell.source = before.source
@@ -151,7 +157,9 @@ WHERE unseen.is_answered_whole
 UNION ALL BY NAME
 
 -- Not answered, or not requested: nothing is known, so only the mark changes. An offer whose stay is now requested in
--- another currency is in doubt too, although no answer is missing; so is one whose property is not requested at all.
+-- another currency is in doubt too, although no answer is missing; so is one whose property is not requested at all, or
+-- that was last seen so long ago that its stay, party, product type or kind of search must have left the spec. Horizons
+-- request far stays once a week or less, and details are requested by turns: one night says nothing.
 SELECT
     unseen.* EXCLUDE (
         is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked, is_no_longer_asked

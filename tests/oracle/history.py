@@ -2,8 +2,9 @@
 
 An offer is gone only when its cell was answered without it, and all of the answer could be read. A cell that was not
 answered changes nothing. Where a part of an answer could not be read, what it leaves out is in doubt, as is an offer
-whose stay is now answered in another currency and no longer asked for in its own, or whose property is not asked for at
-all in its market: after `UNOBSERVED_NIGHTS` days it is not taken as on sale, though its interval stays open.
+whose stay is now answered in another currency and no longer asked for in its own, whose property is not asked for at
+all in its market, or whose stay was not asked for in `UNREQUESTED_DAYS`: after `UNOBSERVED_NIGHTS` days it is not taken
+as on sale, though its interval stays open.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 from raw_zone import Sweep
 
 UNOBSERVED_NIGHTS = 2
+UNREQUESTED_DAYS = 14
 PLAUSIBLE_ROOMS = 10_000
 ANSWERED = {"offered", "no_offer", "absent"}
 SALE = ("source", "property_id", "market", "product_type")
@@ -233,7 +235,11 @@ def _add_offers(
             if cell["status"] in ANSWERED:
                 marks["doubted_since"] = before["doubted_since"] or at
             history.open[key] = before | marks
-        elif key_of(before, STAY) in answered or (before["property_id"], before["market"]) not in requested:
+        elif (
+            key_of(before, STAY) in answered
+            or (before["property_id"], before["market"]) not in requested
+            or (sweep.snapshot_date - before["last_seen_at"].date()).days > UNREQUESTED_DAYS
+        ):
             history.open[key] = before | {"unobserved_since": None, "doubted_since": before["doubted_since"] or at}
 
 

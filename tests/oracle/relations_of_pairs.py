@@ -321,7 +321,9 @@ def _held(price: Price, source: str, past: list[Row], latest: datetime, rates: R
         and (offer["valid_to"] is None or offer["valid_to"] > judged_at)
         and not _has_left(offer, judged_at)
     )
-    is_now: Callable[[Row], bool] = lambda offer: offer["valid_to"] is None and not _has_left(offer, latest)  # noqa: E731
+    is_now: Callable[[Row], bool] = lambda offer: (  # noqa: E731 - one condition, used twice
+        offer["valid_to"] is None and not _has_left(offer, latest)
+    )
     candidates = [
         offer
         for offer in past
