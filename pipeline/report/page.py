@@ -92,7 +92,7 @@ class Section:
     lines: pl.DataFrame | None = None
     """Rows of the table, if they summarise several rows of the figures."""
     held: int | None = None
-    """Rows that the page holds; None: all. It shows `shown` at first, and all in print and without scripts."""
+    """Rows that the page holds; None: all. It shows `shown` at first, and all without scripts."""
     in_all: tuple[int, int] | None = None
     """Rows of the figures and of the table, if only the first of each are kept; None: all are."""
     further: Callable[[], Iterable[pl.DataFrame]] = tuple

@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from pipeline.report.charts import with_title
 from pipeline.report.page import shown
+from pipeline.report.rows_held import ROWS_PRINTED
 from pipeline.report.script import TABLES, TABLES_SOURCE
 from pipeline.report.table_cells import cells
 from pipeline.report.words import printed, said
@@ -43,6 +44,7 @@ def _environment() -> Environment:
     environment.filters["said"] = lambda value, column: said(column, value)
     environment.filters["named"] = with_title
     environment.filters["coded"] = _coded
+    environment.globals["rows_printed"] = ROWS_PRINTED
     # Our own file, as its hash says.
     environment.globals |= {"cells": cells, "tables_script": Markup(TABLES), "tables_source": TABLES_SOURCE}  # noqa: S704 - our own file
     return environment

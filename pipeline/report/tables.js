@@ -152,8 +152,10 @@
         else head.removeAttribute("aria-sort");
       });
       // The first rows are those that are shown.
-      const more = rows.filter((row) => row.classList.contains("more")).length;
-      [...body.rows].forEach((row, place) => row.classList.toggle("more", place >= rows.length - more));
+      for (const name of ["more", "late"]) {
+        const held = rows.filter((row) => row.classList.contains(name)).length;
+        [...body.rows].forEach((row, place) => row.classList.toggle(name, place >= rows.length - held));
+      }
     };
 
     heads.forEach((head, at) => {

@@ -13,7 +13,7 @@ from playwright.sync_api import sync_playwright
 from pipeline.inputs.load import load
 from pipeline.publish.refresh import refresh
 from pipeline.report import Scope, write_reports
-from pipeline.report.page import Column, Section
+from pipeline.report.page import Column, Page, Section
 from pipeline.report.render import render
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -229,6 +229,58 @@ def test_print_shows_all_rows_of_a_table_or_those_of_its_filter(browser, page_of
     page.get_by_role("searchbox").fill("11")
     page.emulate_media(media="print")
     assert seen(page) == ["Hotel 11"]
+
+
+@pytest.fixture(scope="module")
+def long_page(tmp_path_factory):
+    """A digest with a table of 300 rows, of which the page holds 250 and shows 10."""
+    rows = pl.DataFrame({"property_id": range(300), "property_name": [f"Hotel {number:03}" for number in range(300)]})
+    columns = [Column("property_name", "Property", is_wide=True)]
+    section = Section("hotels", "Hotels", "", rows, columns=columns, shown=10, held=250)
+    night = {"snapshot_date": "2030-01-01", "sweep_id": "one", "supplier": "sandbox", "is_simulated": True, "audit": ""}
+    file = tmp_path_factory.mktemp("long") / "index.html"
+    page = Page("digest", "Digest", "Lead.", [section])
+    context = {"page": page, "label": "Digest", "night": night, "links": [], "places": {}, "property_pages": ()}
+    file.write_text(render("page", context | {"folder": "digest", "limits": "", "chosen": {}, "complete": ""}))
+    return file.as_uri()
+
+
+def below(page) -> str:
+    return page.locator(".figures").inner_text().partition(" All figures")[0]
+
+
+def test_print_has_the_first_hundred_rows_of_a_long_table_or_those_that_are_shown(browser, long_page):
+    page = browser.new_page()
+    page.goto(long_page)
+    assert below(page).startswith("10 of 300 rows shown.")
+    page.get_by_role("button", name="Property").click()
+    page.get_by_role("button", name="Property").click()
+    page.emulate_media(media="print")
+    assert seen(page) == [f"Hotel {number:03}" for number in range(249, 149, -1)]
+    assert below(page).endswith("100 of 300 rows printed. To print more, show them first.")
+    assert "10 of 300" not in below(page)
+    # Otherwise the head that is repeated on the next sheet is empty.
+    assert page.locator("th button").evaluate("button => getComputedStyle(button).display") == "contents"
+    page.emulate_media(media="screen")
+    page.get_by_role("button", name="Show 250").click()
+    page.emulate_media(media="print")
+    assert len(seen(page)) == 250
+    assert below(page).startswith("250 of 300 rows shown.")
+    assert "printed" not in below(page)
+    plain = browser.new_context(java_script_enabled=False).new_page()
+    plain.goto(long_page)
+    for media in ("screen", "print"):
+        plain.emulate_media(media=media)
+        assert len(seen(plain)) == 250
+        assert below(plain) == "250 of 300 rows shown."
+
+
+def test_on_a_phone_the_rows_that_are_shown_are_counted_once(browser, long_page):
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(long_page)
+    assert len(seen(page)) == 6
+    assert below(page).startswith("6 of 300 rows shown.")
+    assert "10 of 300" not in below(page)
 
 
 def test_on_a_phone_a_filter_finds_rows_beyond_the_first_six(browser, page_of_hotels):
