@@ -48,7 +48,8 @@ def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> l
     # A price that was loaded says more than one that the usual mark-up would give.
     loaded = {row["whom"] for row in of_own if is_about_a_price(row["rule"])}
     own = _most_urgent(row for row in of_own if is_about_a_price(row["rule"]) or row["whom"] not in loaded)
-    wide = _most_urgent(row for row in worth if row["scope"] != "property")[:_WIDE_CALLS]
+    wide = _most_urgent(row for row in worth if row["scope"] != "property")
+    further, wide = [_name(row) for row in wide[_WIDE_CALLS:]], wide[:_WIDE_CALLS]
     first = _most_urgent(row for row in of_properties if not _is_own_price(row))[:_CALLS] + own[:1] + wide
     is_by_cost = [row["cost_eur"] for row in first] == [row["cost_eur"] for row in worth[: len(first)]]
     following = f"{_FOLLOWING[bool(own), bool(wide)]} The tables list all by cost."
@@ -71,6 +72,8 @@ def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> l
         also = f" {counted(others, 'more problem')} there." if others else ""
         if row["scope"] == "property" and _is_own_price(row) and len(own) > 1:
             also += f" {counted(len(own) - 1, 'more property needs', 'more properties need')} the same check."
+        if further and number == len(first) - 1:
+            also += f" Also call about {', '.join(further)}."
         text = f"{to_do}: {row['rule_words']}{place}. {row['finding']}{since}{also}"
         pages = (row["case_page"] or "", row["property_page"] or "")
         section = "open_cases" if (row["whom"], row["rule"]) in in_earlier else "new_cases"
