@@ -87,6 +87,16 @@ def _(alt, ask, markets, mo, pl, product_type):
         markets=markets.value or [""],
     )
     tonight = answers.filter(answers["check_in"].is_null() & (answers["stays"] > 0))
+    _markets = ", ".join(f"'{market}'" for market in markets.value or [""])
+    query = f"""SELECT market, lead_days, answer, round(100 * paid_share, 1) AS paid_pct,
+       round(100 * cost_share, 1) AS cost_pct, round(lower_pct, 1) AS lower_pct,
+       round(balance_lowest, 2) AS balance_lowest, round(balance_highest, 2) AS balance_highest, stays, check_ins
+FROM report.book_or_wait
+WHERE source = 'multi' AND check_in IS NULL AND stays > 0
+  AND product_type = '{product_type.value}'
+  AND market IN ({_markets})
+ORDER BY market, lead_days"""  # noqa: S608 - the values are the relation's own
+    listed = ask(query)
     _said = {answer: int((tonight["answer"] == answer).sum()) for answer in ("wait", "book now", "either", "not known")}
     _by_answer = tonight.group_by("answer").agg(pl.col("lead_days").unique().sort())
     _days = {row["answer"]: ", ".join(map(str, row["lead_days"])) for row in _by_answer.iter_rows(named=True)}
@@ -133,22 +143,13 @@ def _(alt, ask, markets, mo, pl, product_type):
                 f"paid off.{_caveat}"
             ),
             _drawn,
-            mo.ui.table(
-                tonight.select(
-                    *("market", "lead_days", "answer"),
-                    pl.col("paid_pct", "cost_pct", "lower_pct").round(1),
-                    pl.col("balance_lowest", "balance_highest").round(2),
-                    *("stays", "check_ins"),
-                ),
-                selection=None,
-                page_size=10,
-            ),
+            mo.ui.table(listed, selection=None, page_size=10),
         ]
     ) if tonight.height else mo.md(
         "## Book now or wait?\n\nNot known yet: the answer comes from stays that have begun and were seen on at least "
         "two earlier nights. It appears once the first check-in date of your spec has passed."
     )
-    return (answers,)
+    return answers, listed, query
 
 
 @app.cell
@@ -291,21 +292,18 @@ def _(ask, mo):
 
 
 @app.cell
-def _(markets, mo, product_type):
-    _markets = ", ".join(f"'{market}'" for market in markets.value or [""])
+def _(mo, query):
     mo.md(
         f"""
 ## The same as a query
 
+The table of *Book now or wait?* Run it with `nightaudit query`, or in any DuckDB client that has attached the published
+file.
+
 ```sql
-SELECT market, lead_days, answer, balance, balance_lowest, balance_highest, stays, check_ins
-FROM report.book_or_wait
-WHERE source = 'multi' AND check_in IS NULL
-  AND product_type = '{product_type.value}'
-  AND market IN ({_markets})
-ORDER BY market, lead_days
+{query}
 ```
-"""  # noqa: S608 - shown, not run
+"""
     )
 
 

@@ -144,6 +144,17 @@ def test_the_booking_window_answers_in_a_sentence_and_says_what_the_answer_rests
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("markets", [["GB"], []])
+def test_the_query_of_the_booking_window_gives_the_table(dear_late, monkeypatch, markets):
+    chosen = {"markets": SimpleNamespace(value=markets), "product_type": SimpleNamespace(value="Hotel")}
+    controls = {name: SimpleNamespace(value=value) for name, value in (("ending", "off_sale"), ("furthest", 60))}
+    shown, names = ran(notebook("booking_window"), dear_late, monkeypatch, **chosen, **controls)
+    with open_published(dear_late.published_file) as session:
+        assert session.sql(copied(shown, "SELECT market, lead_days")).pl().equals(names["listed"])
+    assert names["listed"].height == (2 if markets else 0)
+
+
+@pytest.mark.slow
 def test_price_trends_opens_on_a_stay_that_can_still_be_booked(dear_late, monkeypatch):
     """Though the prices of those that have begun moved more often."""
     text, names = ran(notebook("price_trends"), dear_late, monkeypatch)
