@@ -2,8 +2,11 @@
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from pipeline.cli.query_values import as_text
@@ -26,7 +29,8 @@ def show_explanation(flag_id: str, form: str) -> None:
     settings = read_settings()
     lake = Lake(settings.lake)
     flag_id = flags_of_cases(lake, [flag_id])[0]
-    explained = explain(lake, flag_id, settings.max_body_bytes)
+    with _display() as watch:
+        explained = explain(lake, flag_id, settings.max_body_bytes, watch)
     if form == "json":
         document = json.dumps(as_json(explained), default=str, ensure_ascii=False, indent=2)
         sys.stdout.write(printable_json(document) + "\n")
@@ -38,6 +42,27 @@ def show_explanation(flag_id: str, form: str) -> None:
             kept="Nothing was changed.",
             hint=_why_different(explained),
         )
+
+
+@contextmanager
+def _display() -> Iterator[Callable[[int, int], None]]:
+    """Show on a terminal how many nights are replayed: a finding may rest on months of them."""
+    console = Terminal(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TextColumn("nights"),
+        TimeRemainingColumn(),
+    )
+    shown = console.is_terminal
+    with Progress(*columns, console=console, transient=True, expand=True, disable=not shown) as progress:
+        task = progress.add_task("reading the answers", total=None)
+
+        def watch(done: int, nights: int) -> None:
+            progress.update(task, description="recomputing", completed=done, total=nights)
+
+        yield watch
 
 
 def as_json(explained: Explanation) -> dict[str, Any]:

@@ -4,6 +4,7 @@ The SQL of `sql/staging` computes what a night changes, from the state before it
 statement looks beyond one property, so a night can be computed range by range of property ids.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -184,9 +185,11 @@ def look_over_all(session: duckdb.DuckDBPyConnection, reference_rule: int) -> No
     session.execute("DROP TABLE memory.night.reference_choice_next")
 
 
-def compare(session: duckdb.DuckDBPyConnection) -> None:
-    """Compute what `night.sweep` and the rows of `sweep_files` change."""
+def compare(session: duckdb.DuckDBPyConnection, needed: Collection[str] | None = None) -> None:
+    """Compute what `night.sweep` and the rows of `sweep_files` change; of this, only what is `needed`, if given."""
     for name in NIGHT:
+        if needed is not None and f"night.{name}" not in needed:
+            continue
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
 
 
@@ -201,9 +204,9 @@ def forget_night(session: duckdb.DuckDBPyConnection) -> None:
         session.execute(f"DROP TABLE IF EXISTS memory.night.{name}")
 
 
-def move_on(session: duckdb.DuckDBPyConnection) -> None:
-    """Update a state that is all tables with the night that was compared."""
-    steps: tuple[Step, ...] = (*FILED_STEPS, *SMALL_STEPS)
+def move_on(session: duckdb.DuckDBPyConnection, needed: Collection[str] | None = None) -> None:
+    """Update a state that is all tables with the night that was compared: every table, or those `needed`."""
+    steps = [step for step in (*FILED_STEPS, *SMALL_STEPS) if needed is None or f"state.{step.name}" in needed]
     for step in steps:
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{step.next} AS {relation('staging', step.next).sql}")
     for step in steps:

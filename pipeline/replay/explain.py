@@ -5,7 +5,7 @@ The answers behind a flag are normalised again, published in memory, and judged 
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import duckdb
@@ -20,6 +20,7 @@ from pipeline.lake.relations import Relation, detectors, finding_rules, relation
 from pipeline.publish import published_sweeps
 from pipeline.replay.answers import Answers, answers_behind
 from pipeline.replay.finding import Row, finding_row, flag_row, rows_in
+from pipeline.replay.needed import needed_by
 from pipeline.replay.republish import findings, lend_movement, nights_of, replayed
 
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
@@ -98,11 +99,13 @@ class Explanation:
         return f"{self.rule.grain}\n{rule.meaning}" if rule else self.rule.grain
 
 
-def explain(lake: Lake, flag_id: str, max_body_bytes: int) -> Explanation:
+def explain(
+    lake: Lake, flag_id: str, max_body_bytes: int, watch: Callable[[int, int], None] = lambda *_: None
+) -> Explanation:
     """Trace a flag, or a finding that is not a flag, to its raw answers and judge them again.
 
-    Raises InputError for an unknown id, LakeError if raw answers are gone, and CorruptObject if they are not the ones
-    that were loaded.
+    `watch` is told how many of how many nights are replayed. Raises InputError for an unknown id, LakeError if raw
+    answers are gone, and CorruptObject if they are not the ones that were loaded.
     """
     is_flag = bool(rows_in(lake, "SELECT 1 FROM report.flag_history WHERE flag_id = $flag_id", {"flag_id": flag_id}))
     flag = flag_row(lake, flag_id) if is_flag else finding_row(lake, flag_id) or flag_row(lake, flag_id)
@@ -116,7 +119,11 @@ def explain(lake: Lake, flag_id: str, max_body_bytes: int) -> Explanation:
         # A present finding uses everything that is loaded.
         entry, as_of = sweeps[-1], None
     rule = relation(*flag["relation"].split("."))
-    with replayed(lake, nights, analysis_of(entry.analysis, flag, answers), as_of) as session:
+    analysis = analysis_of(entry.analysis, flag, answers)
+    replay = replayed(
+        lake, nights, analysis, as_of, needed=needed_by(rule), watch=lambda done: watch(done, len(nights))
+    )
+    with replay as session:
         if "mart.reference_price" in sources(rule):
             lend_movement(session, lake)
         found = findings(session, rule.full_name).get(flag_id)

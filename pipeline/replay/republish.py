@@ -4,7 +4,7 @@ The findings of a rule then depend on these answers alone.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -52,13 +52,22 @@ class ReplayedNight:
 
 @contextmanager
 def replayed(
-    lake: Lake, nights: Sequence[ReplayedNight], analysis: Analysis, as_of: datetime | None
+    lake: Lake,
+    nights: Sequence[ReplayedNight],
+    analysis: Analysis,
+    as_of: datetime | None,
+    *,
+    needed: Collection[str] | None = None,
+    watch: Callable[[int], None] = lambda _: None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a session with the state and views after publishing these nights in this order.
 
-    User files come from the lake, as of `as_of` if given.
+    User files come from the lake, as of `as_of` if given. Of the state, only what is `needed` is computed, if given.
+    `watch` is told how many nights are done.
     """
     with connect(lake) as session:
+        # A night of a few answers is thousands of rows: several threads would wait for each other most of the time.
+        session.execute("SET threads = 1")
         session.execute("ATTACH ':memory:' AS nightaudit")
         prepare(session)
         for name, table in (NATIVE | {f"state.{name}": table for name, table in FILED.items()}).items():
@@ -67,7 +76,8 @@ def replayed(
         write_side_views(session, lake, as_of)
         for name, table in TABLES.items():
             session.execute(create(f"lake.{name}", table))
-        for night in nights:
+        for done, night in enumerate(nights):
+            watch(done)
             _fill(session, "memory.night.sweep", TABLES["sweep"], [night.sweep])
             for name in SEGMENT_TABLES:
                 _fill(session, f"memory.sweep_files.{name}", TABLES[name], night.rows.get(name, ()))
@@ -75,8 +85,9 @@ def replayed(
             session.execute("INSERT INTO lake.sweep FROM memory.night.sweep")
             note_audit(session, "none", None)
             look_over_all(session, REFERENCE_RULE)
-            compare(session)
-            move_on(session)
+            compare(session, needed)
+            move_on(session, needed)
+        watch(len(nights))
         write_relations(session)
         write_view_macros(session)
         yield session

@@ -73,6 +73,14 @@ def test_the_verdict_of_each_rule_is_the_same_when_recomputed_from_raw(world, ye
             assert all(each.offer for each in explained.observations), rule
 
 
+def test_the_nights_that_are_replayed_are_counted_one_by_one(world):
+    told = []
+    flag_id = flag_of(world.lake, "evergreen_promotion")
+    explained = explain(world.lake, flag_id, MOST, lambda *counted: told.append(counted))
+    nights = len(explained.sweeps)
+    assert told == [(done, nights) for done in range(nights + 1)]
+
+
 def test_the_command_gets_by_with_the_address_space_that_it_asks_for(world):
     enough = needed_by_mb("explain")
     assert enough < needed_mb()
