@@ -23,6 +23,7 @@ from pipeline.report.ended_cases import with_why
 from pipeline.report.page import counted, money, percent, shown
 from pipeline.report.read import PROPERTY_PAGES, Reader
 from pipeline.report.render import render
+from pipeline.report.thresholds import named_in, thresholds
 from pipeline.report.words import role_said, rule_said, said
 
 # Links to other cases on a page.
@@ -59,6 +60,7 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
         if row["property_id"] is not None and row["closed_at"] is None:
             of_property.setdefault(row["property_id"], []).append(row)
     names = dict(reader.properties.select("property_id", "property_name").iter_rows())
+    analysis = thresholds(reader)
     hosts = {night["sweep_id"]: night["supplier"] for night in reader.nights}
     for row in rows:
         near = [each for each in of_property.get(row["property_id"], []) if each["case_id"] != row["case_id"]]
@@ -74,6 +76,7 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
             "problem": rule_said(row["rule"]),
             "whom": whom(row),
             "meaning": rule.meaning.strip() if rule else "",
+            "thresholds": named_in(rule.meaning, analysis) if rule else [],
             "relation": rule.full_name if rule else "report.flag",
             "tiles": _tiles(row),
             "notes": _notes(row),

@@ -11,6 +11,7 @@ from pipeline.report.floors import floor_compliance, headroom, headroom_calendar
 from pipeline.report.gaps import ONE_MARKET, exchange_rates, gap_decomposition
 from pipeline.report.page import Column, Page, Section, counted, named, share, shown, whole
 from pipeline.report.read import Reader
+from pipeline.report.thresholds import thresholds, tolerance_said
 from pipeline.report.words import are_alike, first_of
 
 _RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx_markup")
@@ -58,7 +59,7 @@ def page(reader: Reader) -> Page:
 
 
 def _sections(reader: Reader, score: pl.DataFrame, exact: pl.DataFrame, found: Flags) -> Iterator[Section]:
-    yield _score(score, exact)
+    yield _score(score, exact, tolerance_said(thresholds(reader)))
     yield _calendar(reader)
     yield findings(
         "findings",
@@ -87,7 +88,7 @@ def _uncompared(properties: int, reference: Sequence[str | None]) -> str:
     )
 
 
-def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
+def _score(score: pl.DataFrame, exact: pl.DataFrame, tolerance: str) -> Section:
     counted = exact.filter(pl.col("is_counted") & (pl.col("pairs") > 0))
     worst = counted.sort("parity_score", "market", "product_type", "currency")
     lowest = worst.head(_MOST_ROWS)
@@ -109,10 +110,10 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
         if first
         else "No market could be compared",
         "How a market's offers compare with the same offer in the reference market: win is cheaper, lose is dearer, "
-        "meet is within the tolerance. The chart shows exact pairs of list answers: same room, board, policy, stay and "
-        "party, seen in one sweep. Pairs of the same board family, or of the cheapest offers only, compare different "
-        "products: they have rows of their own and are never added to exact ones. A market is scored on pairs in one "
-        "currency wherever there are any: title and chart leave out its rows on another basis.",
+        f"meet is within the tolerance ({tolerance}). The chart shows exact pairs of list answers: same room, board, "
+        "policy, stay and party, seen in one sweep. Pairs of the same board family, or of the cheapest offers only, "
+        "compare different products: they have rows of their own and are never added to exact ones. A market is scored "
+        "on pairs in one currency wherever there are any: title and chart leave out its rows on another basis.",
         score,
         [svg(drawn, left)] if worst.height else (),
         [

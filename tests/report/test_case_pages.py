@@ -7,6 +7,7 @@ import html
 import json
 import re
 import shutil
+from dataclasses import asdict
 from datetime import timedelta
 from decimal import Decimal
 
@@ -16,6 +17,7 @@ from nights import finish, sweep_id
 from nights import started_at as night_at
 from raw_answers import MAX_BODY, answer, hotel, land, product, record, room
 
+from pipeline.domain.analysis import Analysis
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import OFFER
 from pipeline.inputs.load import load
@@ -33,6 +35,7 @@ from pipeline.report import read as reading
 from pipeline.report.case_evidence import pieces
 from pipeline.report.case_page import _body, _notes
 from pipeline.report.script import TABLES
+from pipeline.report.thresholds import named_in
 
 HOSTILE = '</code><script>alert("1")</script>\u202e' + "x" * 5_000
 CHARGES = {"minSellablePrice": 80, "prePromoTotal": 120.25, "discountPercentage": 0}
@@ -122,6 +125,14 @@ def test_a_price_below_the_floor_stands_beside_the_answer_that_states_the_floor(
     assert "<mark>80.00 EUR</mark>" in page
     (price, *_) = re.findall(r"Your selling price</th><td><mark>(.*?)</mark>", page)
     assert price == "71.50 EUR, &lt;i&gt;shop&lt;/i&gt;, 2030-01-01 02:00 UTC: −8.50 (−10.6%) against the floor"
+
+
+def test_a_page_states_the_settings_that_its_rule_names(lake):
+    assert "Settings: <code>price_days</code> is 7.</p>" in page_of(lake, "floor_breach")
+    assert named_in("By more than disparity_pct and the tolerance; see reference_market.", asdict(Analysis())) == [
+        ("tolerance_pct", "0.5"),
+        ("disparity_pct", "1"),
+    ]
 
 
 def test_a_price_loaded_since_does_not_take_the_place_of_the_price_that_was_found(lake, tmp_path):
