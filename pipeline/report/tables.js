@@ -96,9 +96,9 @@
     const first = count ? [...count.childNodes] : [];
     const inPrint = section.querySelector(".in-print");
     const say = (left, isFiltered) => {
-      if (!count) return;
       // Otherwise the rows that are shown are counted twice in print.
       if (inPrint) inPrint.hidden = isFiltered || table.dataset.all === "yes";
+      if (!count) return;
       count.replaceChildren(...(isFiltered || table.dataset.all ? [said(left) + " of " + said(total) + " rows shown. "] : first));
       if (!isPart) return;
       count.append("Sorting and filters search the first " + said(rows.length) + " rows");
