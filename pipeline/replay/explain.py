@@ -104,8 +104,8 @@ def explain(
 ) -> Explanation:
     """Trace a flag, or a finding that is not a flag, to its raw answers and judge them again.
 
-    `watch` is told how many of how many nights are replayed. Raises InputError for an unknown id, LakeError if raw
-    answers are gone, and CorruptObject if they are not the ones that were loaded.
+    `watch` gets the number of nights that are replayed, and that of all. Raises InputError for an unknown id, LakeError
+    if raw answers are gone, and CorruptObject if they are not the ones that were loaded.
     """
     is_flag = bool(rows_in(lake, "SELECT 1 FROM report.flag_history WHERE flag_id = $flag_id", {"flag_id": flag_id}))
     flag = flag_row(lake, flag_id) if is_flag else finding_row(lake, flag_id) or flag_row(lake, flag_id)

@@ -63,7 +63,7 @@ def replayed(
     """Open a session with the state and views after publishing these nights in this order.
 
     User files come from the lake, as of `as_of` if given. Of the state, only what is `needed` is computed, if given.
-    `watch` is told how many nights are done.
+    `watch` gets the number of nights that are done.
     """
     with connect(lake) as session:
         # A night of a few answers is thousands of rows: several threads would wait for each other most of the time.
