@@ -3,7 +3,7 @@
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +21,8 @@ from pipeline.lake import Lake
 from pipeline.report.guard import Guard, Key
 
 _HOST = "127.0.0.1"
+# Connections that wait until the server is ready.
+_WAITING = 128
 _NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 _LONGEST_REASON = 200
 
@@ -106,13 +108,17 @@ def serve_reports(lake: Lake, port: int, tell: Callable[[list[str]], None]) -> N
     """
     key = Key()
     app = application(lake, key)
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket() as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((_HOST, port))
+            bound.bind((_HOST, port))
         except OSError as error:
             raise InputError(f"Port {port} cannot be used: {error.strerror}.", hint="Choose another: --port") from None
-    own = f"http://{_HOST}:{port}"
-    pages = [f"{own}/reports/", *(f"{own}/notebooks/{name}/" for name in notebook_names())]
-    tell([key.address(page) for page in pages])
-    uvicorn.run(app, host=_HOST, port=port, log_level="warning", access_log=False)
+        # An address that is opened at once waits for the server, and is not refused.
+        bound.listen(_WAITING)
+        own = f"http://{_HOST}:{port}"
+        pages = [f"{own}/reports/", *(f"{own}/notebooks/{name}/" for name in notebook_names())]
+        tell([key.address(page) for page in pages])
+        config = uvicorn.Config(app, host=_HOST, port=port, log_level="warning", access_log=False)
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[bound])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from websockets.sync.client import connect
 from pipeline.domain.errors import InputError
 from pipeline.report import write_reports
 from pipeline.report.guard import Key
-from pipeline.report.serve import application, notebook_names
+from pipeline.report.serve import application, notebook_names, serve_reports
 
 NOTEBOOK = f"/notebooks/{notebook_names()[0]}/"
 FOREIGN_ORIGINS = ["https://attacker.example", "http://127.0.0.1:1", "http://localhost", "null", "file://"]
@@ -80,6 +81,20 @@ def test_another_origin_is_refused_on_every_route_even_with_the_token(pages, bro
 def test_another_host_is_refused_on_every_route(pages, browser, host):
     for path in ("/reports/", NOTEBOOK):
         assert browser.get(path, headers={"host": host.format(port=pages.port)}).status_code == 400
+
+
+@pytest.mark.slow
+def test_an_address_can_be_opened_as_soon_as_it_is_printed(two_nights):
+    write_reports(two_nights)
+    port = free_port()
+
+    def open_it(addresses):
+        assert addresses
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        raise StopIteration
+
+    with pytest.raises(StopIteration):
+        serve_reports(two_nights, port, open_it)
 
 
 @pytest.mark.slow
