@@ -5,6 +5,7 @@ follows. Other declarations about the relations of a folder, such as rules, are 
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from pipeline.domain.tables import SIDE_TABLES, STATE_TABLES, TABLES
 
 # Schemas whose relations are views of the published file.
 _OF_VIEWS = ("mart", "report")
+_MACRO_CALL = re.compile(r"\bmart\.(\w+)\(")
+# How a macro begins that returns rows of views; the others are expressions, which views use.
+_OVER_VIEWS = ") AS TABLE ("
 
 
 def sql_folder() -> Path:
@@ -106,6 +110,38 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 @cache
 def _read_by_views() -> Mapping[str, frozenset[str]]:
     return read_by([each for schema in _OF_VIEWS for each in relations(schema)])
+
+
+@cache
+def night_steps(*last: str) -> tuple[str, ...]:
+    """Return relations of `staging` and those they read as tables of `night`, each after those that it reads."""
+    read = _read_by_steps()
+    graph, ahead = {}, list(last)
+    while ahead:
+        name = ahead.pop()
+        graph[name] = sorted(read[name] & read.keys())
+        ahead += graph[name]
+    return tuple(TopologicalSorter(graph).static_order())
+
+
+@cache
+def _read_by_steps() -> Mapping[str, frozenset[str]]:
+    made = read_by(relations("staging"))
+    return {
+        name.removeprefix("staging."): frozenset(
+            each.removeprefix("night.") for each in read if each.startswith("night.")
+        )
+        for name, read in made.items()
+    }
+
+
+@cache
+def macros(*, over_views: bool) -> tuple[str, ...]:
+    """Return the statements of `sql/macro`, each after those that it calls: of expressions, or of macros over views."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted((sql_folder() / "macro").glob("*.sql"))}
+    calls = {name: sorted(set(_MACRO_CALL.findall(text)) & texts.keys() - {name}) for name, text in texts.items()}
+    ordered = (texts[name] for name in TopologicalSorter(calls).static_order())
+    return tuple(text for text in ordered if (_OVER_VIEWS in text) == over_views)
 
 
 def read_by(relations: Collection[Relation]) -> Mapping[str, frozenset[str]]:

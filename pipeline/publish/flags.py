@@ -12,33 +12,12 @@ import pyarrow as pa
 from pipeline.domain.errors import first_line
 from pipeline.domain.tables import FAILED_RULE, FINDING_COLUMNS
 from pipeline.lake.column_sql import as_stored, sql_type
-from pipeline.lake.relations import relation
-from pipeline.publish.state import create
+from pipeline.lake.relations import night_steps
+from pipeline.publish.state import create, make
 
 logger = logging.getLogger(__name__)
 
 _REASON_CHARACTERS = 300
-
-# What turns what rules found into findings, and findings into the flags that end: each before those that read it.
-FINDING_STEPS = (
-    "market_silent",
-    "flag_corrected",
-    "late_rate_dropped",
-    "disparity_found",
-    "disparity_undecided",
-    "disparity_repeated",
-    "all_in_gap_undecided",
-    "finding",
-)
-ENDING_STEPS = (
-    "flag_unconfirmed",
-    "disparity_unconfirmed",
-    "all_in_gap_unconfirmed",
-    "flag_answered",
-    "flag_met",
-    "flag_held",
-    "flag_ended",
-)
 
 # Failures that are not the rule's own.
 NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException)
@@ -47,12 +26,13 @@ NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.In
 def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     """Run rules and put what they find tonight into `night.finding`; see `ask_rules`."""
     ask_rules(session, names)
-    _make(session, FINDING_STEPS)
+    make(session, night_steps("finding"))
 
 
 def find_ended(session: duckdb.DuckDBPyConnection) -> None:
     """Put the open flags that end tonight into `night.flag_ended`; `night.finding` is there."""
-    _make(session, ENDING_STEPS)
+    found = night_steps("finding")
+    make(session, (name for name in night_steps("flag_ended") if name not in found))
 
 
 def ask_rules(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
@@ -92,11 +72,6 @@ def gather(session: duckdb.DuckDBPyConnection, found: list[pa.Table], failed: Ma
         session.execute("DELETE FROM memory.night.found WHERE relation = ?", [name])
 
 
-def _make(session: duckdb.DuckDBPyConnection, steps: Sequence[str]) -> None:
-    for name in steps:
-        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
-
-
 def _create_found(session: duckdb.DuckDBPyConnection) -> None:
     declared = ", ".join(
         f"{column.name} {sql_type(column.type)}{' NOT NULL' if column.is_required else ''}"
@@ -121,16 +96,15 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
     `night.sweep` is the sweep.
     """
     _keep_failures(session)
-    made = (*FINDING_STEPS, *ENDING_STEPS, "flag_closed_next", "flag_open_next")
-    _make(session, made)
+    made = night_steps("flag_closed_next", "flag_open_next")
+    make(session, made)
     session.execute("TRUNCATE state.flag_open")
     for name in ("flag_closed", "flag_open"):
         rows = f"FROM memory.night.{name}_next ORDER BY property_id, flag_id"
         session.execute(f"INSERT INTO state.{name} BY NAME {rows}")
     # In this order: outliers of a market's case need the market cases that are open.
     for name in ("case_scope", "case_outlier"):
-        rows = relation("staging", f"{name}_next").sql
-        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name}_next AS {rows}")
+        make(session, (f"{name}_next",))
         session.execute(f"TRUNCATE state.{name}")
         session.execute(f"INSERT INTO state.{name} BY NAME FROM memory.night.{name}_next ORDER BY ALL")
         session.execute(f"DROP TABLE memory.night.{name}_next")

@@ -4,21 +4,19 @@ The SQL of `sql/staging` computes what a night changes, from the state before it
 statement looks beyond one property, so a night can be computed range by range of property ids.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import duckdb
 
 from pipeline.domain.tables import CONTENT_STATES, STATE_FILE, STATE_TABLES, SWEEP, SWEEP_PUBLISHED, TABLES, Table
 from pipeline.lake.column_sql import quoted, sql_type
-from pipeline.lake.relations import relation, sql_folder
+from pipeline.lake.relations import macros, night_steps, relation
 
-# What is computed first; each is a table of schema `night` until the night is done.
-NIGHT = (
-    "cell_observed", "offer_observed", "offer_ending", "offer_change", "offer_dropped", "group_observed",
-    "parity_observed", "parity_group_judged", "change_count",
-)  # fmt: skip
+# What is computed over all properties, before any range is compared.
+_OVER_ALL = ("cell_doubtful",)
 
 # Names without a database are found in the file first, then among the night's working tables.
 SEARCH_PATH = "SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'"
@@ -119,17 +117,6 @@ NATIVE = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STA
     "mart.sweep": SWEEP_PUBLISHED,
 }
 
-# Macros that the night's relations and the views use.
-MACROS = (
-    "cell_key", "offer_key", "tolerance", "tolerance_of", "currency_basis", "lead_step", "severity", "subject_key",
-    "price_subject", "utc", "flag_id", "case_id", "share_bound", "is_on_sale", "fits_rates", "is_level", "observation",
-    "change_of", "conversion", "converted", "fee_compared", "check_in_at", "penalty_of_units", "penalty_cost",
-    "penalty_span", "explained_rise", "states_all_fees",
-)  # fmt: skip
-
-# Macros over views, in the order in which they build on each other.
-_VIEW_MACROS = ("offer_as_of", "penalty_step", "penalty_at", "floor_what_if")
-
 
 def attach(session: duckdb.DuckDBPyConnection, file: Path, name: str = "nightaudit") -> None:
     """Attach the file being built, for writing."""
@@ -152,14 +139,14 @@ def prepare(session: duckdb.DuckDBPyConnection) -> None:
 
 def write_macros(session: duckdb.DuckDBPyConnection) -> None:
     """Write the macros that views use."""
-    for name in MACROS:
-        session.execute(_macro(name))
+    for macro in macros(over_views=False):
+        session.execute(macro)
 
 
 def write_view_macros(session: duckdb.DuckDBPyConnection) -> None:
     """Write the macros over views. The views exist."""
-    for name in _VIEW_MACROS:
-        session.execute(_macro(name))
+    for macro in macros(over_views=True):
+        session.execute(macro)
 
 
 def note_audit(session: duckdb.DuckDBPyConnection, audit: str, override_reason: str | None) -> None:
@@ -176,21 +163,28 @@ def look_over_all(session: duckdb.DuckDBPyConnection, reference_rule: int) -> No
     """
     session.execute("CREATE OR REPLACE TABLE memory.night.reference_rule (version INTEGER)")
     session.execute("INSERT INTO memory.night.reference_rule VALUES (?)", [reference_rule])
-    doubtful = relation("staging", "cell_doubtful").sql
-    session.execute(f"CREATE OR REPLACE TABLE memory.night.cell_doubtful AS {doubtful}")
-    made = relation("staging", "reference_choice_next").sql
-    session.execute(f"CREATE OR REPLACE TABLE memory.night.reference_choice_next AS {made}")
+    make(session, (*_OVER_ALL, "reference_choice_next"))
     session.execute("TRUNCATE state.reference_choice")
     session.execute("INSERT INTO state.reference_choice BY NAME FROM memory.night.reference_choice_next")
     session.execute("DROP TABLE memory.night.reference_choice_next")
 
 
+def make(session: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:
+    """Compute relations of `staging`, each into the table of schema `night` that others read."""
+    for name in names:
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
+
+
 def compare(session: duckdb.DuckDBPyConnection, needed: Collection[str] | None = None) -> None:
     """Compute what `night.sweep` and the rows of `sweep_files` change; of this, only what is `needed`, if given."""
-    for name in NIGHT:
-        if needed is not None and f"night.{name}" not in needed:
-            continue
-        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
+    make(session, (name for name in compared() if needed is None or f"night.{name}" in needed))
+
+
+@cache
+def compared() -> tuple[str, ...]:
+    """Return what the steps read; each is a table of schema `night` until the night is done."""
+    steps = tuple(step.next for step in (*FILED_STEPS, *SMALL_STEPS))
+    return tuple(name for name in night_steps(*steps, "change_count") if name not in {*steps, *_OVER_ALL})
 
 
 def note_sweep(session: duckdb.DuckDBPyConnection) -> None:
@@ -200,15 +194,14 @@ def note_sweep(session: duckdb.DuckDBPyConnection) -> None:
 
 def forget_night(session: duckdb.DuckDBPyConnection) -> None:
     """Drop the night's working tables."""
-    for name in NIGHT:
+    for name in compared():
         session.execute(f"DROP TABLE IF EXISTS memory.night.{name}")
 
 
 def move_on(session: duckdb.DuckDBPyConnection, needed: Collection[str] | None = None) -> None:
     """Update a state that is all tables with the night that was compared: every table, or those `needed`."""
     steps = [step for step in (*FILED_STEPS, *SMALL_STEPS) if needed is None or f"state.{step.name}" in needed]
-    for step in steps:
-        session.execute(f"CREATE OR REPLACE TABLE memory.night.{step.next} AS {relation('staging', step.next).sql}")
+    make(session, (step.next for step in steps))
     for step in steps:
         if step.is_replaced:
             session.execute(f"TRUNCATE state.{step.name}")
@@ -226,7 +219,3 @@ def create(name: str, table: Table) -> str:
         for column in table.columns
     )
     return f"CREATE TABLE IF NOT EXISTS {name} ({columns})"
-
-
-def _macro(name: str) -> str:
-    return (sql_folder() / "macro" / f"{name}.sql").read_text(encoding="utf-8")

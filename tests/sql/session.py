@@ -12,10 +12,9 @@ from pipeline.domain import tables
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import FLAG, INT, LONG, TEXT, Column, Table
 from pipeline.domain.tables.declaration import required
-from pipeline.lake.relations import Relation, relation, sources, sql_folder, views
+from pipeline.lake.relations import Relation, night_steps, relation, sources, sql_folder, views
 from pipeline.publish.catalogue import write_reference
-from pipeline.publish.flags import ENDING_STEPS, FINDING_STEPS
-from pipeline.publish.state import MACROS
+from pipeline.publish.state import write_macros
 
 STARTED = started_at(5)
 USUAL = {
@@ -193,8 +192,7 @@ class Golden:
         for name in self.shapes:
             self.give(name, [])
         self.session.execute("CREATE TABLE night.audit AS SELECT 'pass' AS audit, NULL::VARCHAR AS override_reason")
-        for macro in MACROS:
-            self.session.execute((sql_folder() / "macro" / f"{macro}.sql").read_text())
+        write_macros(self.session)
         self.session.execute(_OBSERVED_VIEW)
         self.session.execute(f"CREATE VIEW night.offer_ending AS {relation('staging', 'offer_ending').sql}")
         # The limits that a page is read within: all but property 9.
@@ -242,7 +240,7 @@ class Golden:
     def _needed(self, asked: Relation) -> tuple[frozenset[str], list[Relation]]:
         """All that a relation reads, and the steps of a night before it that no case gives, in order."""
         needed, steps = sources(asked), []
-        for name in (*reversed(ENDING_STEPS), *reversed(FINDING_STEPS)):
+        for name in reversed(night_steps("flag_ended")):
             full_name = f"night.{name}"
             if full_name in needed - self.shapes.keys() and name != asked.name:
                 steps.insert(0, relation("staging", name))
