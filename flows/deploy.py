@@ -118,31 +118,46 @@ async def _serve(settings: Settings, address: str) -> bool:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, signals.put_nowait, number)
     asked = asyncio.create_task(signals.get())
-    back = asyncio.create_task(_back_after_absence(address))
-    await asyncio.wait({serving, asked, back}, return_when=asyncio.FIRST_COMPLETED)
-    if not asked.done() and back.done():
-        ended_by_themselves = asyncio.create_task(_end_of_runs())
-        await asyncio.wait({ended_by_themselves, asked}, return_when=asyncio.FIRST_COMPLETED)
-        ended_by_themselves.cancel()
-    if not asked.done() and back.done():
-        asked.cancel()
+    is_lost = await _is_runner_lost(serving, asked, address)
+    if is_lost:
         serving.cancel()
         await asyncio.wait({serving}, timeout=_STOP_SECONDS)
-        return True
-    back.cancel()
-    if asked.done():
-        runs = _runs()
-        if asked.result() == signal.SIGTERM:
-            # The runs share the terminal, so Ctrl-C has reached them already.
-            for run in runs:
-                run.terminate()
-        ended = asyncio.create_task(asyncio.to_thread(_await_end, runs))
-        asked = asyncio.create_task(signals.get())
-        await asyncio.wait({ended, asked}, return_when=asyncio.FIRST_COMPLETED)
+    elif asked.done():
+        await _stop_runs(asked.result(), signals)
         await runner.astop()
     asked.cancel()
-    await serving
-    return False
+    if not is_lost:
+        await serving
+    return is_lost
+
+
+async def _is_runner_lost(serving: asyncio.Task[None], asked: asyncio.Task[int], address: str) -> bool:
+    """Wait until serving ends or a signal asks for it, or until the server has been away and the runs have ended."""
+    back = asyncio.create_task(_back_after_absence(address))
+    await _first_of(serving, asked, back)
+    is_lost = back.done()
+    back.cancel()
+    if is_lost:
+        ended = asyncio.create_task(_end_of_runs())
+        await _first_of(ended, asked)
+        ended.cancel()
+    return is_lost and not asked.done()
+
+
+async def _stop_runs(number: int, signals: asyncio.Queue[int]) -> None:
+    """Let the runs stop cleanly, as a signal asks; a second signal does not wait for them."""
+    runs = _runs()
+    if number == signal.SIGTERM:
+        # The runs share the terminal, so Ctrl-C has reached them already.
+        for run in runs:
+            run.terminate()
+    ended, again = asyncio.create_task(asyncio.to_thread(_await_end, runs)), asyncio.create_task(signals.get())
+    await _first_of(ended, again)
+    again.cancel()
+
+
+async def _first_of(*tasks: asyncio.Task[Any]) -> None:
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 
 
 async def _back_after_absence(address: str) -> None:
