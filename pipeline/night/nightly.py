@@ -192,9 +192,9 @@ def audit(night: Night) -> Night:
 
 def publish(night: Night) -> Night:
     """Add the sweep to the published file. Raises GateBlocked if it has not passed its audit."""
-    take_nightly_care(night.settings, night.lake, night.sweep.sweep_id)
-    settings, at = night.settings, (night.lake, night.sweep.sweep_id, night.now())
-    made = publish_checked(*at, analysis=settings.analysis, cluster=settings.spread_over)
+    settings, lake, sweep_id = night.settings, night.lake, night.sweep.sweep_id
+    take_nightly_care(settings, lake, sweep_id)
+    made = publish_checked(lake, sweep_id, night.now(), analysis=settings.analysis, cluster=settings.spread_over)
     return replace(night, published=made)
 
 
