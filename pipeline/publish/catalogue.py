@@ -203,6 +203,16 @@ def _fingerprint() -> str:
     return xxhash.xxh3_128_hexdigest(text.encode())
 
 
+def finish(session: duckdb.DuckDBPyConnection) -> None:
+    """Describe the file that is being built, and close it."""
+    session.execute("BEGIN")
+    describe(session)
+    session.execute("COMMIT")
+    session.execute("CHECKPOINT nightaudit")
+    session.execute("USE memory")
+    session.execute("DETACH nightaudit")
+
+
 def describe(session: duckdb.DuckDBPyConnection) -> None:
     """Comment every table, view and column that analysts see, unless its comment is up to date."""
     relations = session.execute(

@@ -19,7 +19,7 @@ from pipeline.lake.database import open_published
 from pipeline.lake.files import remove_left_over
 from pipeline.lake.published_paths import refuse_damaged_reads
 from pipeline.process.regular_file import unusable_name
-from pipeline.publish.catalogue import describe
+from pipeline.publish.catalogue import finish
 from pipeline.publish.last_published import is_readable
 from pipeline.publish.state import attach, write_macros, write_view_macros
 
@@ -136,10 +136,7 @@ def _export(session: duckdb.DuckDBPyConnection, built: Path, selection: Selectio
     session.execute("USE nightaudit")
     write_macros(session)
     write_view_macros(session)
-    describe(session)
-    session.execute("CHECKPOINT nightaudit")
-    session.execute("USE memory")
-    session.execute("DETACH nightaudit")
+    finish(session)
     return made
 
 

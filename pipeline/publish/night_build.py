@@ -1,7 +1,7 @@
 """One night of a publication: what a sweep changes, range by range, and the findings over all ranges."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,40 +45,30 @@ _MEMORY_ALONE = "500MB"
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
 class NightBuild:
     """Adds one sweep to the file being built. `published` are the sweeps of the file up to and including it.
 
     `summing` is the folder in which ranges leave what they contribute to the summaries; None: none are wanted.
     """
 
-    def __init__(
-        self,
-        session: duckdb.DuckDBPyConnection,
-        lake: Lake,
-        file: Path,
-        entry: LedgerEntry,
-        published: tuple[str, ...],
-        workers: RangeWorkers,
-        most_offers: int,
-        summing: Path | None,
-    ) -> None:
-        self._session = session
-        self._lake = lake
-        self._file = file
-        self._entry = entry
-        self._workers = workers
-        self._most_offers = most_offers
-        self._published = published
-        self._summing = summing
-        self._jobs: list[RangeJob] = []
-        self._summed: list[Mapping[str, str]] = []
+    session: duckdb.DuckDBPyConnection
+    lake: Lake
+    file: Path
+    entry: LedgerEntry
+    published: tuple[str, ...]
+    workers: RangeWorkers
+    most_offers: int
+    summing: Path | None
+    _jobs: list[RangeJob] = field(default_factory=list, init=False)
+    _summed: list[Mapping[str, str]] = field(default_factory=list, init=False)
 
     def add(self, folder: str) -> None:
         """Compute what the sweep changes, update the state, and open and close flags.
 
         `folder` is where the night's files of the state go.
         """
-        session, lake, entry = self._session, self._lake, self._entry
+        session, lake, entry = self.session, self.lake, self.entry
         write_reference(session, entry.analysis)
         # A night compares markets at the rates that were loaded at that time.
         write_side_views(session, lake, entry.published_at)
@@ -96,7 +86,7 @@ class NightBuild:
         note_sweep(session)
         add_content(session, lake, entry.sweep_id)
         session.execute("BEGIN")
-        write_views(session, lake, self._published, as_of=entry.published_at)
+        write_views(session, lake, self.published, as_of=entry.published_at)
         write_view_macros(session)
         session.execute("COMMIT")
         self._jobs = [replace(job, state=tuple(files_of(session))) for job in self._jobs]
@@ -115,19 +105,19 @@ class NightBuild:
         `with_rates_of` is what the ranges' contributions were computed with; see `summed_with`.
         """
         if len(self._jobs) == 1:
-            write_summaries(self._session)
+            write_summaries(self.session)
         else:
-            sum_up(self._session, self._summed)
-            sum_again(self._session, self._lake, with_rates_of)
+            sum_up(self.session, self._summed)
+            sum_again(self.session, self.lake, with_rates_of)
 
     def _begin(self, folder: str) -> None:
-        session, lake, entry = self._session, self._lake, self._entry
+        session, lake, entry = self.session, self.lake, self.entry
         has_changes = is_committed(lake, OFFER_CHANGE, entry.sweep_id)
         lake.remove_folder(folder)
         if not has_changes:
             # Left by an interrupted publication, whose ranges may have been different.
             lake.remove_folder(f"{lake.tables_folder}/{OFFER_CHANGE.name}/{entry.sweep_id}")
-        ranges, properties = choose_ranges(session, self._most_offers)
+        ranges, properties = choose_ranges(session, self.most_offers)
         if len(ranges) > 1:
             # What remains for this session covers all properties, and its memory must not grow with them.
             session.execute(f"SET memory_limit = '{_MEMORY_OVER_ALL}'")
@@ -138,18 +128,18 @@ class NightBuild:
         self._jobs = [
             RangeJob(
                 lake=lake,
-                file=str(self._file),
+                file=str(self.file),
                 sweep_id=entry.sweep_id,
                 folder=folder,
                 state=state,
-                published=self._published,
+                published=self.published,
                 within=within,
                 properties=tuple(number for number in properties if within.first <= number <= within.last),
                 as_of=entry.published_at,
                 has_changes=has_changes,
                 doubtful=doubtful,
                 values=values,
-                summing=str(self._summing) if self._summing is not None and len(ranges) > 1 else None,
+                summing=str(self.summing) if self.summing is not None and len(ranges) > 1 else None,
             )
             for within in ranges
         ]
@@ -158,17 +148,17 @@ class NightBuild:
         if len(self._jobs) == 1:
             return [self._alone(work)]
         # Other processes can read the file only while no session has it open for writing.
-        self._session.execute("CHECKPOINT nightaudit")
-        self._session.execute("USE memory")
-        self._session.execute("DETACH nightaudit")
+        self.session.execute("CHECKPOINT nightaudit")
+        self.session.execute("USE memory")
+        self.session.execute("DETACH nightaudit")
         try:
-            return self._workers.across(work, self._jobs, reads=reads)
+            return self.workers.across(work, self._jobs, reads=reads)
         finally:
-            attach(self._session, self._file)
-            self._session.execute(SEARCH_PATH)
+            attach(self.session, self.file)
+            self.session.execute(SEARCH_PATH)
 
     def _alone(self, work: Work[T]) -> T:
-        session, (job,) = self._session, self._jobs
+        session, (job,) = self.session, self._jobs
         try:
             session.execute(f"SET memory_limit = '{_MEMORY_ALONE}'")
             return work(session, job)
@@ -182,7 +172,7 @@ class NightBuild:
         """Append the night's changes to the lake, once."""
         paths = [night.changes for night in nights if night.changes is not None]
         if paths:
-            commit_files(self._lake, OFFER_CHANGE, {self._entry.sweep_id: paths})
+            commit_files(self.lake, OFFER_CHANGE, {self.entry.sweep_id: paths})
 
 
 def _add_small(session: duckdb.DuckDBPyConnection, nights: Sequence[RangeNight]) -> None:

@@ -26,7 +26,7 @@ from pipeline.lake.database import connect, has_moved
 from pipeline.lake.delta import is_committed
 from pipeline.lake.ledger import REFERENCE_RULE, LedgerEntry, enter, published_sweeps, restore_entries
 from pipeline.lake.raw import read_manifest
-from pipeline.publish.catalogue import describe, write_views
+from pipeline.publish.catalogue import finish, write_views
 from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.content import forget_working_files
 from pipeline.publish.last_published import forget_unread, is_readable, sweep_row, sweeps_of
@@ -233,9 +233,4 @@ def _build(
         write_summaries(session, CASES)
         if night is not None:
             night.summarise(summaries_made_with)
-        session.execute("BEGIN")
-        describe(session)
-        session.execute("COMMIT")
-        session.execute("CHECKPOINT nightaudit")
-        session.execute("USE memory")
-        session.execute("DETACH nightaudit")
+        finish(session)

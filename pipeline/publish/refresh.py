@@ -14,7 +14,7 @@ from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import connect
 from pipeline.lake.delta import committed_files
 from pipeline.lake.published_paths import places_read_by
-from pipeline.publish.catalogue import describe, is_of_this_version, write_views
+from pipeline.publish.catalogue import finish, is_of_this_version, write_views
 from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.state import write_macros
 from pipeline.publish.state_files import files_of, write_state_views
@@ -75,12 +75,7 @@ def refresh(lake: Lake, *, is_required: bool = False) -> bool:
             compare_again(session, lake, comparisons_made_with)
             session.execute("COMMIT")
             sum_again(session, lake, summaries_made_with)
-            session.execute("BEGIN")
-            describe(session)
-            session.execute("COMMIT")
-            session.execute("CHECKPOINT nightaudit")
-            session.execute("USE memory")
-            session.execute("DETACH nightaudit")
+            finish(session)
         put_in_place(beside, file)
     except (OSError, duckdb.Error, CorruptObject) as error:
         if is_required:

@@ -209,7 +209,7 @@ def test_what_a_killed_build_left_behind_harms_nothing(lake, published, after_th
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["enter", "_build", "describe"])
+@pytest.mark.parametrize("point", ["enter", "_build", "finish"])
 def test_a_stop_at_any_step_leaves_the_last_file_and_can_be_repeated(
     lake, published, after_three_nights, monkeypatch, point
 ):
@@ -253,7 +253,7 @@ def test_another_process_opens_the_last_night_while_the_next_is_built(lake, publ
         )
         seen.append(done.stdout.strip())
 
-    monkeypatch.setattr(publishing, "describe", describe_while_read)
+    monkeypatch.setattr("pipeline.publish.catalogue.describe", describe_while_read)
     publish(lake, night(lake, 2, 102), started_at(2))
     assert seen == ["101.0000"]
 
