@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis as AsyncRedis
     from redis.commands.core import AsyncScript
 
-_STORE_SECONDS = 5
+_IN_TIME: dict[str, Any] = {"socket_timeout": 5, "socket_connect_timeout": 5}
 
 # Returns how long to wait, if it is too early for any slot, then in how many microseconds each leased slot begins.
 # KEYS: the schedule; the instants until which slots may be used, or at which they were; and the server that wrote them.
@@ -83,13 +83,8 @@ def open_store(address: str) -> Redis:
         from redis import Redis
         from redis.backoff import NoBackoff
         from redis.retry import Retry
-    return Redis.from_url(
-        address,
-        socket_timeout=_STORE_SECONDS,
-        socket_connect_timeout=_STORE_SECONDS,
-        # See `store_away.Patience`.
-        retry=Retry(NoBackoff(), 0),
-    )
+    # See `store_away.Patience`.
+    return Redis.from_url(address, retry=Retry(NoBackoff(), 0), **_IN_TIME)
 
 
 def open_store_beside(address: str) -> AsyncRedis:
@@ -98,13 +93,8 @@ def open_store_beside(address: str) -> AsyncRedis:
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
-    return Redis.from_url(
-        address,
-        socket_timeout=_STORE_SECONDS,
-        socket_connect_timeout=_STORE_SECONDS,
-        # Slots are counted from when they were asked for, so each try must be its own.
-        retry=Retry(NoBackoff(), 0),
-    )
+    # Slots are counted from when they were asked for, so each try must be its own.
+    return Redis.from_url(address, retry=Retry(NoBackoff(), 0), **_IN_TIME)
 
 
 @contextmanager
