@@ -101,51 +101,7 @@ async def run(
                 ):
                     if read_ending(lake, sweep_id) is None:
                         assert asking is not None  # noqa: S101 - an open sweep is asked
-                        plan = plan_of(manifest)
-                        has_left_workers = may_have_workers(lake, sweep_id)
-                        if asking.ask_block is not None:
-                            await asyncio.to_thread(note_workers, lake, sweep_id)
-                        collector = Collector(
-                            lake,
-                            sweep_id,
-                            asking.ask,
-                            asking.request_of,
-                            in_flight=options.in_flight,
-                            on_landed=under_way.on_landed,
-                            tally=progress.tally,
-                            covers=asking.covers,
-                            samples=samples_of(plan),
-                            has_landed=partial(has_landed, lake, sweep_id)
-                            if asking.ask_block or has_left_workers
-                            else None,
-                        )
-                        under_way.look_again = partial(
-                            _look_again, lake, sweep_id, collector, plan, options.max_body_bytes
-                        )
-                        await under_way.begin_whole()
-                        # Workers that an earlier run has left behind send the first ones.
-                        missing = partial(under_way.missing, plan, is_last_first=has_left_workers)
-                        if asking.ask_block is None:
-                            stopping.tell(collector.stop)
-                            await collector.collect(missing())
-                        else:
-                            progress.is_counted_in_blocks = True
-                            spread = SpreadCollector(
-                                lake,
-                                sweep_id,
-                                asking.ask_block,
-                                normalisers,
-                                collector,
-                                in_flight=options.in_flight,
-                                on_landed=under_way.on_landed,
-                                lake_calls=asking.lake_calls,
-                            )
-                            stopping.tell(spread.stop)
-                            await spread.collect(missing)
-                        if under_way.is_all_landed:
-                            await under_way.wait()
-                        await under_way.raise_failures()
-                        stopping.raise_if_asked()
+                        await _collect(under_way, asking, options)
                         await asyncio.to_thread(_end, lake, sweep_id, Ending(now(), is_complete=True))
                     progress.step = "normalising"
                     await under_way.finish(None if under_way.is_all_landed else plan_of(manifest))
@@ -179,6 +135,52 @@ def _end(lake: Lake, sweep_id: str, ending: Ending) -> None:
         # Only once the store has the ending: before, workers must be able to send what the next run gives them.
         lake.commit()
         lake.copy.handed.end(sweep_id)
+
+
+async def _collect(under_way: UnderWay, asking: Asking, options: SweepOptions) -> None:
+    """Send the searches that have not landed, from here or from workers, and what their answers leave open."""
+    lake, sweep_id, stopping = under_way.lake, under_way.manifest.sweep_id, under_way.stopping
+    plan = plan_of(under_way.manifest)
+    has_left_workers = may_have_workers(lake, sweep_id)
+    if asking.ask_block is not None:
+        await asyncio.to_thread(note_workers, lake, sweep_id)
+    collector = Collector(
+        lake,
+        sweep_id,
+        asking.ask,
+        asking.request_of,
+        in_flight=options.in_flight,
+        on_landed=under_way.on_landed,
+        tally=under_way.progress.tally,
+        covers=asking.covers,
+        samples=samples_of(plan),
+        has_landed=partial(has_landed, lake, sweep_id) if asking.ask_block or has_left_workers else None,
+    )
+    under_way.look_again = partial(_look_again, lake, sweep_id, collector, plan, options.max_body_bytes)
+    await under_way.begin_whole()
+    # Workers that an earlier run has left behind send the first ones.
+    missing = partial(under_way.missing, plan, is_last_first=has_left_workers)
+    if asking.ask_block is None:
+        stopping.tell(collector.stop)
+        await collector.collect(missing())
+    else:
+        under_way.progress.is_counted_in_blocks = True
+        spread = SpreadCollector(
+            lake,
+            sweep_id,
+            asking.ask_block,
+            under_way.normalisers,
+            collector,
+            in_flight=options.in_flight,
+            on_landed=under_way.on_landed,
+            lake_calls=asking.lake_calls,
+        )
+        stopping.tell(spread.stop)
+        await spread.collect(missing)
+    if under_way.is_all_landed:
+        await under_way.wait()
+    await under_way.raise_failures()
+    stopping.raise_if_asked()
 
 
 async def _look_again(

@@ -38,12 +38,12 @@ class UnderWay:
     def __init__(
         self, lake: Lake, manifest: Manifest, normalisers: Normalisers, progress: SweepProgress, stopping: Stopping
     ) -> None:
-        self._lake = lake
-        self._manifest = manifest
+        self.lake = lake
+        self.manifest = manifest
+        self.normalisers = normalisers
+        self.progress = progress
+        self.stopping = stopping
         self._sweep_id = manifest.sweep_id
-        self._normalisers = normalisers
-        self._progress = progress
-        self._stopping = stopping
         self._segment_of = {
             shard.name: segment
             for partition in manifest.partitions
@@ -80,7 +80,7 @@ class UnderWay:
 
     def missing(self, plan: SweepPlan, *, is_last_first: bool) -> Iterator[tuple[Shard, Iterable[Search]]]:
         """Yield the shards that have not landed, with their searches, in the order of the plan or in reverse."""
-        shards = list(self._manifest.shards())
+        shards = list(self.manifest.shards())
         for shard in reversed(shards) if is_last_first else shards:
             if shard.name not in self._landed:
                 yield shard, plan.searches(shard.start, shard.stop)
@@ -88,7 +88,7 @@ class UnderWay:
     async def on_landed(self, shard: Shard) -> None:
         """Record a landed shard, and begin its segment if it was the last one; waits while the pool is full."""
         self._landed.add(shard.name)
-        progress = self._progress
+        progress = self.progress
         progress.landed_searches += shard.stop - shard.start
         logger.info(
             "Landed %s: %d of %d searches so far, with %d requests of this run.",
@@ -103,7 +103,7 @@ class UnderWay:
     async def begin_whole(self, candidates: Iterable[Segment] | None = None) -> None:
         """Begin each of the segments, by default of all, whose shards have all landed."""
         for segment in candidates or self._segments:
-            if not self._stopping.is_asked and all(shard.name in self._landed for shard in segment.shards):
+            if not self.stopping.is_asked and all(shard.name in self._landed for shard in segment.shards):
                 await self._begin(segment, {})
 
     async def finish(self, plan: SweepPlan | None) -> None:
@@ -112,9 +112,9 @@ class UnderWay:
             missing = [shard for shard in segment.shards if shard.name not in self._landed]
             await self._begin(segment, _unasked(plan, missing) if plan else {})
             await self.raise_failures()
-            self._stopping.raise_if_asked()
+            self.stopping.raise_if_asked()
         await self.wait()
-        self._stopping.raise_if_asked()
+        self.stopping.raise_if_asked()
 
     async def wait(self) -> None:
         """Wait for all segments in progress; raises the first failure."""
@@ -137,12 +137,12 @@ class UnderWay:
         if segment.name in self._begun:
             return
         self._begun.add(segment.name)
-        await self._normalisers.places.acquire()
+        await self.normalisers.places.acquire()
         self._tasks.add(asyncio.create_task(self._normalise(segment, unasked)))
 
     async def _normalise(self, segment: Segment, unasked: dict[int, Asked]) -> None:
         try:
-            result = done(self._lake, self._sweep_id, segment)
+            result = done(self.lake, self._sweep_id, segment)
             if result is None and segment.partition.name in self._loaded:
                 # Its rows are in the tables; its other files may have been used up and removed.
                 return
@@ -152,7 +152,7 @@ class UnderWay:
                 result = await self._normalised(segment, unasked)
             self._count(result)
         finally:
-            self._normalisers.places.release()
+            self.normalisers.places.release()
         left = self._left_to_load[segment.partition.name]
         left.discard(segment.name)
         if not left:
@@ -165,23 +165,23 @@ class UnderWay:
 
     async def _normalised(self, segment: Segment, unasked: dict[int, Asked]) -> SegmentResult:
         try:
-            return await self._normalisers.normalise(segment, unasked)
+            return await self.normalisers.normalise(segment, unasked)
         except NightauditError:
             # A service manager ends the whole process group, so a killed worker does not mean a lack of memory; its
             # end may be noticed just before the signal.
             await asyncio.sleep(_SIGNAL_SECONDS)
-            self._stopping.raise_if_asked()
+            self.stopping.raise_if_asked()
             raise
 
     def _load(self, ready: Iterable[Partition]) -> None:
-        missing = [partition for partition in ready if not is_loaded(self._lake, self._sweep_id, partition)]
+        missing = [partition for partition in ready if not is_loaded(self.lake, self._sweep_id, partition)]
         if missing:
-            load_partitions(self._lake, self._sweep_id, missing)
+            load_partitions(self.lake, self._sweep_id, missing)
 
     def _count(self, result: SegmentResult) -> None:
-        self._progress.offers += result.offers
-        self._progress.rejects += result.rejects
-        self._progress.normalised.update(result.cells_by_status)
+        self.progress.offers += result.offers
+        self.progress.rejects += result.rejects
+        self.progress.normalised.update(result.cells_by_status)
 
 
 def _unasked(plan: SweepPlan, shards: Iterable[Shard]) -> dict[int, Asked]:
