@@ -192,6 +192,7 @@ class FindingRule:
     concerns: str = "property"
     call_from: str = "low"
     about: str = "price"
+    page: str = ""
 
     @property
     def full_name(self) -> str:

@@ -1,10 +1,11 @@
 """Findings on a page: the flags of some rules, the most severe first, each with the command that replays it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import polars as pl
 
+from pipeline.lake.relations import finding_rules
 from pipeline.report.page import PROPERTY, Column, Section, counted, named
 from pipeline.report.read import Reader
 from pipeline.report.rows_held import ROWS_OF_A_PAGE
@@ -52,9 +53,9 @@ class Flags:
         return self.narrow.height
 
 
-def flags(reader: Reader, rules: Sequence[str]) -> Flags:
-    """Return the open flags of rules within the scope, the most severe first."""
-    named = ", ".join(f"'{rule}'" for rule in rules)
+def flags(reader: Reader, page: str) -> Flags:
+    """Return the open flags within the scope of the rules whose findings a report lists, the most severe first."""
+    named = ", ".join(f"'{name}'" for name, rule in finding_rules().items() if rule.page == page)
     return read_flags(reader, "report.flag", f"rule IN ({named})")
 
 

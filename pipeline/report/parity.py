@@ -14,7 +14,6 @@ from pipeline.report.read import Reader
 from pipeline.report.thresholds import thresholds, tolerance_said
 from pipeline.report.words import are_alike, first_of
 
-_RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx_markup")
 _VERDICTS = {
     "win": ("win: cheaper", "#2c64a0"),
     "meet": ("meet: within the tolerance", "#b9c6d2"),
@@ -32,7 +31,7 @@ def page(reader: Reader) -> Page:
         order="match_grade DESC, source DESC, parity_score, market, product_type, currency, currency_basis",
     )
     exact = score.filter((pl.col("match_grade") == "exact") & (pl.col("source") == "multi"))
-    found = flags(reader, _RULES)
+    found = flags(reader, "parity")
     counts = reader.total("parity_total")
     pairs, lose = counts["pairs"], counts["lose"]
     kept, kept_of_each = share(pairs - lose, pairs), share(counts["kept"], counts["properties"])

@@ -13,16 +13,6 @@ from pipeline.report.page import Column, Page, Section, counted, named, percent,
 from pipeline.report.read import Reader
 from pipeline.report.words import are_alike, first_of, kinds_said, lead_days_said, said
 
-_RULES = (
-    "phantom_promotion",
-    "unnamed_promotion",
-    "wrong_discount",
-    "total_above_reference",
-    "reference_never_charged",
-    "reference_above_lowest",
-    "evergreen_promotion",
-    "floor_eats_promotion",
-)
 _VERDICTS = {"honest": "#228833", "above_lowest": "#b08d1a", "never_charged": "#b2412f"}
 _DRAWN_OFFERS = 4
 # The most rows of a chart, and bars of a panel, that are readable.
@@ -34,7 +24,7 @@ _NO_PROMOTION = "No offer within these limits was below its price before promoti
 
 def page(reader: Reader) -> Page:
     """Return the report on promotions."""
-    found = flags(reader, _RULES)
+    found = flags(reader, "promotions")
     row = reader.total("promoted_total")
     honest = _counted(reader)
     depth = f"; the average discount is {percent(row['mean_depth_pct'])}" if row["promoted"] else ""
