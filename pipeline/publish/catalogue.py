@@ -5,7 +5,6 @@ from dataclasses import astuple
 from datetime import UTC, datetime
 from functools import cache
 from itertools import chain
-from pathlib import Path
 
 import duckdb
 import xxhash
@@ -164,7 +163,7 @@ def write_relations(session: duckdb.DuckDBPyConnection) -> None:
     """
     session.execute("CREATE SCHEMA IF NOT EXISTS report")
     _create_reference(session, "CREATE TABLE IF NOT EXISTS", "written_with")
-    is_kept = session.execute("SELECT relations FROM ref.written_with").fetchall() == [(_fingerprint(),)]
+    is_kept = session.execute("SELECT relations FROM ref.written_with").fetchall() == [(fingerprint(),)]
     if not is_kept:
         # In a file of an earlier version they may be views, or have other columns.
         listed = (
@@ -178,7 +177,7 @@ def write_relations(session: duckdb.DuckDBPyConnection) -> None:
             _create_relation(session, made)
     if not is_kept:
         _create_reference(session, "CREATE OR REPLACE TABLE", "written_with")
-        session.execute("INSERT INTO ref.written_with VALUES (?)", [_fingerprint()])
+        session.execute("INSERT INTO ref.written_with VALUES (?)", [fingerprint()])
 
 
 def _create_relation(session: duckdb.DuckDBPyConnection, made: Relation) -> None:
@@ -187,15 +186,8 @@ def _create_relation(session: duckdb.DuckDBPyConnection, made: Relation) -> None
     session.execute(f"CREATE OR REPLACE {_kind(made)} {made.full_name} AS {made.sql}{rows}")
 
 
-def is_of_this_version(file: Path) -> bool:
-    """Whether the relations of a published file were written with this version's SQL."""
-    with duckdb.connect(":memory:") as session:
-        session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
-        return session.execute("SELECT relations FROM published.ref.written_with").fetchall() == [(_fingerprint(),)]
-
-
 @cache
-def _fingerprint() -> str:
+def fingerprint() -> str:
     """Return a digest of the SQL of all views and of the types that they read."""
     text = "".join(f"{_kind(made)} {made.full_name} {made.sql}\0" for made in views())
     tables = (*STATE_TABLES, *TABLES.values(), *SIDE_TABLES.values())
@@ -207,10 +199,8 @@ def finish(session: duckdb.DuckDBPyConnection) -> None:
     """Describe the file that is being built, and close it."""
     session.execute("BEGIN")
     describe(session)
-    session.execute("COMMIT")
-    session.execute("CHECKPOINT nightaudit")
-    session.execute("USE memory")
-    session.execute("DETACH nightaudit")
+    for statement in ("COMMIT", "CHECKPOINT nightaudit", "USE memory", "DETACH nightaudit"):
+        session.execute(statement)
 
 
 def describe(session: duckdb.DuckDBPyConnection) -> None:

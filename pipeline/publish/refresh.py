@@ -14,7 +14,7 @@ from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import connect
 from pipeline.lake.delta import committed_files
 from pipeline.lake.published_paths import places_read_by
-from pipeline.publish.catalogue import finish, is_of_this_version, write_views
+from pipeline.publish.catalogue import fingerprint, finish, write_views
 from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.state import write_macros
 from pipeline.publish.state_files import files_of, write_state_views
@@ -31,12 +31,19 @@ def is_behind(lake: Lake) -> bool:
     if not lake.published_file.exists():
         return False
     try:
-        if not is_of_this_version(lake.published_file):
+        if not _is_of_this_version(lake.published_file):
             return True
         shown = places_read_by(lake.published_file)
     except (OSError, duckdb.Error):
         return True
     return any(str(file) not in shown for table in SIDE_TABLES.values() for file in committed_files(lake, table))
+
+
+def _is_of_this_version(file: Path) -> bool:
+    """Whether the relations of a published file were written with this version's SQL."""
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+        return session.execute("SELECT relations FROM published.ref.written_with").fetchall() == [(fingerprint(),)]
 
 
 def catch_up(lake: Lake) -> bool:

@@ -367,7 +367,7 @@ except LakeFull as error:
 
 def test_after_an_upgrade_a_published_night_is_shown_by_the_new_relations(lake, monkeypatch):
     with monkeypatch.context() as earlier:
-        earlier.setattr("pipeline.publish.catalogue._fingerprint", lambda: "of an earlier version")
+        earlier.setattr("pipeline.publish.catalogue.fingerprint", lambda: "of an earlier version")
         earlier.setattr(
             "pipeline.publish.catalogue.views", lambda: [each for each in views() if each.name != "freshness"]
         )
