@@ -1,7 +1,5 @@
 """`nightaudit alerts`: messages about findings."""
 
-from functools import partial
-
 from rich.table import Table
 from rich.text import Text
 
@@ -9,13 +7,10 @@ from pipeline.cli.given import notification_block
 from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import NightauditError, NothingSent
 from pipeline.lake import Lake
-from pipeline.lake.user_query import Bounds
-from pipeline.night.confirm import confirmer
+from pipeline.night.send_alerts import send_alerts
 from pipeline.notify.alert_rules import read_rules
-from pipeline.notify.alerts import tell_alerts
-from pipeline.notify.pages import page_address, page_addresses
 from pipeline.process.signals import stoppable
-from pipeline.report import problems_of, reports_page, written_case_pages
+from pipeline.report import reports_page
 from pipeline.settings import read_settings
 
 
@@ -28,20 +23,10 @@ def send(*, is_rehearsal: bool) -> None:
             hint="Set it to your rule file. flows/README.md, under Alerts, shows how to write one.",
         )
     rules, lake = read_rules(settings.alerts), Lake(settings.lake)
-    reports = lake.root / "reports"
     lake.refuse_missing()
     with stoppable("What was sent is recorded; the rest stays queued.", "nightaudit alerts"), lake.writing("alerts"):
-        results = tell_alerts(
-            lake,
-            rules,
-            page_address(reports, reports_page(lake), settings.pages_url),
-            case_pages=page_addresses(reports, written_case_pages(lake), settings.pages_url),
-            problems=partial(problems_of, lake),
-            block=notification_block(),
-            confirm=confirmer(settings, lake),
-            is_rehearsal=is_rehearsal,
-            bounds=Bounds(settings.query_seconds, settings.query_memory_mb),
-        )
+        page = reports_page(lake)
+        results = send_alerts(settings, lake, rules, page, notification_block(), is_rehearsal=is_rehearsal)
     table = Table("rule", "receiver", "new", "open before", "resolved", "still open", "sent", header_style="bold")
     for item in results:
         sent = "rehearsal" if is_rehearsal else item.failure or ("yes" if item.new or item.resolved else "no news")

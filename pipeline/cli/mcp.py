@@ -181,7 +181,7 @@ class _Tools:
             return _cut(_json(_noted(note) | as_document(found, self._settings.max_body_bytes)))
 
     def _asked(self, sql: str, limit: int) -> str:
-        bounds = Bounds(self._settings.query_seconds, self._settings.query_memory_mb)
+        bounds = Bounds.of(self._settings)
         file = self._lake.published_file
         with _reported(), self._queries.one() as process, user_query(file, sql, bounds, process=process) as answer:
             found = list(islice(answer.rows(), limit + 1))

@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from pipeline.domain.errors import InputError, NightauditError, QueryStopped
 from pipeline.lake import query_child
 from pipeline.process.limits import FEW_ARENAS
+from pipeline.settings import Settings
 
 Row = tuple[Any, ...]
 
@@ -31,6 +32,11 @@ class Bounds:
 
     seconds: float = 300
     memory_mb: int = 2000
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Return the limits of the settings."""
+        return cls(settings.query_seconds, settings.query_memory_mb)
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,12 @@ def publish_checked(
         if manifest.is_simulated:
             analysis = as_in_its_demo(lake, analysis)
         with timed(lake, manifest, Step.PUBLISH, is_spread=cluster is not None):
-            return _publish_checked(lake, sweep_id, now, override, analysis, cluster)
+            audited, reason = _audited(lake, sweep_id, override)
+            if reason is not None:
+                logger.warning("The sweep %s is published although it failed its audit: %s", sweep_id, reason)
+            return publish(
+                lake, sweep_id, now, audit=audited, override_reason=reason, analysis=analysis, cluster=cluster
+            )
 
 
 def repair_published(lake: Lake, now: datetime) -> None:
@@ -165,17 +170,14 @@ def repair_published(lake: Lake, now: datetime) -> None:
         publish(lake, entry.sweep_id, now)
 
 
-def _publish_checked(
-    lake: Lake, sweep_id: str, now: datetime, override: str | None, analysis: Analysis, cluster: Cluster | None
-) -> Published:
+def _audited(lake: Lake, sweep_id: str, override: str | None) -> tuple[str, str | None]:
+    """Return what the ledger notes of an audit: `passed`, or `overridden` with the reason. Raises GateBlocked."""
     verdict = stored_audit(lake, sweep_id)
     if verdict is not None and verdict.is_passed:
-        return publish(lake, sweep_id, now, audit="passed", analysis=analysis, cluster=cluster)
+        return "passed", None
     if override is None or verdict is None:
         refuse_blocked(lake, sweep_id, verdict)
-    logger.warning("The sweep %s is published although it failed its audit: %s", sweep_id, override)
-    reason = (override or "").strip()
-    return publish(lake, sweep_id, now, audit="overridden", override_reason=reason, analysis=analysis, cluster=cluster)
+    return "overridden", (override or "").strip()
 
 
 def accept(lake: Lake, sweep_id: str, now: datetime, override: str, analysis: Analysis = Analysis()) -> None:
@@ -184,11 +186,7 @@ def accept(lake: Lake, sweep_id: str, now: datetime, override: str, analysis: An
     `override` is the reason for one that failed. Raises GateBlocked if it was not audited. The caller holds the lake's
     writer lock.
     """
-    verdict = stored_audit(lake, sweep_id)
-    if verdict is None:
-        refuse_blocked(lake, sweep_id, verdict)
-    is_passed = verdict is not None and verdict.is_passed
-    audited, reason = ("passed", None) if is_passed else ("overridden", override)
+    audited, reason = _audited(lake, sweep_id, override)
     started_at = read_manifest(lake, sweep_id).started_at
     enter(lake, LedgerEntry(sweep_id, started_at, now, audited, reason, analysis, REFERENCE_RULE))
 

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 
 from pipeline.audit import stored_audit
 from pipeline.domain.errors import CallsUsedUp, GateBlocked, NightauditError, SweepStopped
@@ -18,7 +18,6 @@ from pipeline.lake.raw import landed
 from pipeline.lake.user_query import Bounds
 from pipeline.night import steps
 from pipeline.night.care import take_nightly_care
-from pipeline.night.confirm import confirmer
 from pipeline.night.durations import timed
 from pipeline.night.gate import audit_sweep, publish_checked, tell_if_blocked
 from pipeline.night.latest import done_steps, is_published, latest_sweep, leads_nowhere, note_done
@@ -26,14 +25,14 @@ from pipeline.night.night import Night
 from pipeline.night.overview import sweep_rows
 from pipeline.night.read_spec import refuse_before_making
 from pipeline.night.repair import left_out, warn_of_damaged_tables
+from pipeline.night.send_alerts import send_alerts
 from pipeline.night.step_lines import line_of
 from pipeline.night.summary import NightSummary, refuse_failed_rules
 from pipeline.night.summary import summarise as summary_of
 from pipeline.night.supplier import supplier_name
 from pipeline.night.tolerance import refuse_too_many_failures, refuse_useless
 from pipeline.notify.alert_rules import read_rules
-from pipeline.notify.alerts import refuse_unknown, tell_alerts
-from pipeline.notify.pages import page_address, page_addresses
+from pipeline.notify.alerts import refuse_unknown
 from pipeline.notify.published import tell_published
 from pipeline.notify.ways import no_server, webhook
 from pipeline.plan import estimate
@@ -42,8 +41,7 @@ from pipeline.process.log_lines import about_sweep
 from pipeline.process.signals import stoppable
 from pipeline.publish import published_sweeps
 from pipeline.publish.without_rows import published_without_rows
-from pipeline.report import problems_of, reports_page, write_reports, written_case_pages
-from pipeline.settings import Settings
+from pipeline.report import reports_page, write_reports
 from pipeline.sweep import close
 
 logger = logging.getLogger(__name__)
@@ -111,7 +109,7 @@ def refuse_at_the_start(night: Night) -> None:
     rules = read_rules(settings.alerts) if settings.alerts else None
     if rules:
         with published_without_rows() as file:
-            refuse_unknown(file, rules, _bounds_of(settings))
+            refuse_unknown(file, rules, Bounds.of(settings))
     receivers = rules.receiver.values() if rules else ()
     blocks = [slug for slug in (settings.notify_block, *(receiver.block for receiver in receivers)) if slug]
     if blocks and night.block is None:
@@ -225,24 +223,10 @@ def alert(night: Night) -> Night:
     """Send alerts by the rules of the settings, if any. It comes last: a mistake in the rules costs no other step."""
     settings = night.settings
     if settings.alerts is not None:
-        rules, again = read_rules(settings.alerts), confirmer(settings, night.lake, night.clock)
         # The digest names the cases; if none was written, the page of all nights does.
-        page, reports = night.pages[0].file if night.pages else reports_page(night.lake), night.lake.root / "reports"
-        tell_alerts(
-            night.lake,
-            rules,
-            page_address(reports, page, settings.pages_url),
-            case_pages=page_addresses(reports, written_case_pages(night.lake), settings.pages_url),
-            problems=partial(problems_of, night.lake),
-            block=night.block,
-            confirm=again,
-            bounds=_bounds_of(settings),
-        )
+        page = night.pages[0].file if night.pages else reports_page(night.lake)
+        send_alerts(settings, night.lake, read_rules(settings.alerts), page, night.block, now=night.clock)
     return night
-
-
-def _bounds_of(settings: Settings) -> Bounds:
-    return Bounds(settings.query_seconds, settings.query_memory_mb)
 
 
 STEPS: tuple[Step, ...] = (collect, audit, publish, announce, report, summarise, alert)

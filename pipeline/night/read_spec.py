@@ -171,7 +171,7 @@ def _query_resolver(settings: Settings) -> Callable[[str], Iterable[int]] | None
         return None
 
     def resolve(query: str) -> Iterable[int]:
-        with user_query(file, query, Bounds(settings.query_seconds, settings.query_memory_mb)) as answer:
+        with user_query(file, query, Bounds.of(settings)) as answer:
             yield from (row[0] for row in answer.rows())
 
     return resolve

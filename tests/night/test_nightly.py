@@ -394,7 +394,7 @@ def test_a_night_that_was_killed_after_it_was_published_gets_its_pages_and_alert
         given = settings(alerts=rule_file(tmp_path, 'webhook_from = "ADDRESS"'))
         lake = Lake(given.lake)
         # Killed before its pages are written; and again, when another run has written them, before its alerts are sent.
-        for step in ("write_reports", "tell_alerts"):
+        for step in ("write_reports", "send_alerts"):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(nightly, step, killed)
                 with pytest.raises(Killed):
