@@ -13,6 +13,7 @@ from pipeline.domain.shards import SEARCHES_PER_SHARD, Partition
 from pipeline.domain.tables import TABLES
 from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
+from pipeline.lake.allowance import DailyCalls
 from pipeline.lake.delta import refuse_broken_logs
 from pipeline.lake.raw import Manifest, drop_sweep, has_answer, landed, read_ending
 from pipeline.night.ask_block import ask_block
@@ -28,6 +29,8 @@ from pipeline.plan import SweepPlan
 from pipeline.plan.estimate import Duration, Step
 from pipeline.process.limits import refuse_tight_limits
 from pipeline.settings import Settings
+from pipeline.supplier.answer import Ask
+from pipeline.supplier.pacer import Unlimited
 from pipeline.supplier.rate_mark import marked
 from pipeline.supplier.shared_calls import SharedCalls
 from pipeline.sweep import Asking, SweepOptions, SweepProgress, begin, run
@@ -102,32 +105,12 @@ async def collect(night: Night) -> SweepProgress:
             kept=f"Nothing was sent; the sweep {manifest.sweep_id} can be resumed.",
             hint=f"{_ENOUGH_CALLS} Then: nightaudit resume {manifest.sweep_id}",
         )
-    unbranded = unbranded_ids(lake)
     allowance = allowance_of(settings, lake, night.now)
     async with AsyncExitStack() as opened:
         client = await opened.enter_async_context(
             open_client(settings, lake, manifest, now=night.now, allowance=allowance, sandbox=night.sandbox)
         )
-        asking = Asking(
-            client.ask,
-            body_of(unbranded, manifest.snapshot_date, send_rate_type=manifest.send_rate_type),
-            allowance.covers,
-        )
-        if (store := store_of_workers(settings)) is not None:
-            handed = lake.copy.handed if lake.copy is not None else None
-            probe = opened.enter_context(marked(store))
-            by_workers = partial(
-                ask_block,
-                rate=settings.rate,
-                daily_calls=settings.daily_calls,
-                unbranded=unbranded,
-                handed=handed,
-                shares_rate=probe,
-            )
-            asking = replace(asking, ask_block=by_workers, probe=probe)
-            # In a shared folder, workers count their calls in the lake themselves.
-            if handed is not None and isinstance(allowance, SharedCalls):
-                asking = replace(asking, lake_calls=allowance.own)
+        asking = _asking(night, client.ask, allowance, opened)
         began, watch = time.perf_counter(), night.watch
         if settings.metrics_port is not None:
             # A slow import.
@@ -149,6 +132,28 @@ async def collect(night: Night) -> SweepProgress:
     if took.searches:
         note_duration(lake, manifest.sweep_id, Step.SWEEP, took)
     return collected
+
+
+def _asking(night: Night, ask: Ask, allowance: SharedCalls | DailyCalls | Unlimited, opened: AsyncExitStack) -> Asking:
+    """Return how the searches of a night are sent: from here or, while a mark is `opened`, by workers at one rate."""
+    settings, lake, manifest, unbranded = night.settings, night.lake, night.sweep, unbranded_ids(night.lake)
+    bodies = body_of(unbranded, manifest.snapshot_date, send_rate_type=manifest.send_rate_type)
+    asking = Asking(ask, bodies, allowance.covers)
+    if (store := store_of_workers(settings)) is None:
+        return asking
+    handed = lake.copy.handed if lake.copy is not None else None
+    probe = opened.enter_context(marked(store))
+    by_workers = partial(
+        ask_block,
+        rate=settings.rate,
+        daily_calls=settings.daily_calls,
+        unbranded=unbranded,
+        handed=handed,
+        shares_rate=probe,
+    )
+    # In a shared folder, workers count their calls in the lake themselves.
+    lake_calls = allowance.own if handed is not None and isinstance(allowance, SharedCalls) else asking.lake_calls
+    return replace(asking, ask_block=by_workers, probe=probe, lake_calls=lake_calls)
 
 
 def _make_way(lake: Lake, supplier: str) -> None:
