@@ -59,44 +59,14 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
     """
     if not cases.height:
         return cases
-    is_many = pl.len() > 1
     is_of_several = pl.col("market").is_null() & pl.col("property_id").is_not_null()
     named = pl.when(is_of_several).then(pl.col("markets").str.split(", ")).otherwise(pl.concat_list("market"))
     many = named.explode().drop_nulls().unique().sort()
-    lowest, highest = pl.col("lowest_pct").cast(float).min().round(1), pl.col("highest_pct").cast(float).max().round(1)
-    examples = pl.col("examples").explode()
-    # One that says which price deviates, if there is one.
-    example = pl.coalesce(examples.filter(~examples.str.contains(_IN_DOUBT)).first(), examples.first())
-    # If all have the size in the example, it is not repeated.
-    is_said = (lowest == highest) & example.str.contains(
-        pl.format("(?:^|[^0-9.]){}0?%", lowest.abs().cast(pl.String).str.escape_regex())
-    )
-    is_above = lowest > 0
-    size = pl.format(
-        "{} in {} markets{}. {}",
-        # A property that has gone quiet has no offers, and no stays.
-        pl.when(pl.col("stays").sum() == 0)
-        .then(pl.format("{} findings", _with_commas(pl.col("flags").sum())))
-        .otherwise(pl.format("{} offers", _with_commas(pl.col("offers").sum()))),
-        many.len(),
-        pl.when(lowest.is_null() | is_said)
-        .then(pl.lit(""))
-        .when((lowest == highest) & is_above)
-        .then(pl.format(", a difference of {}%", lowest))
-        .when(lowest == highest)
-        .then(pl.format(", {}%", lowest))
-        .when(is_above)
-        .then(pl.format(", differences of {}% to {}%", lowest, highest))
-        .otherwise(
-            pl.format(", {}% to {}{}%", lowest, pl.when(highest > 0).then(pl.lit("+")).otherwise(pl.lit("")), highest)
-        ),
-        example,
-    )
     # Without a property, a case is of a market or the supplier and has its own line.
     by = [
         pl.coalesce(pl.col("property_id").cast(pl.String), "case_id").alias("whom"),
         "rule",
-        _iswaiting_of().alias("w"),
+        _is_waiting().alias("w"),
     ]
     lines = (
         cases.with_columns(pl.col("evidence").list.eval(pl.element().struct.field("finding")).alias("examples"))
@@ -106,7 +76,7 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
             most_severe(),
             many.str.join(", ").alias("market"),
             pl.col("flags").sum(),
-            pl.when(is_many).then(size).otherwise(pl.col("finding").first()).alias("finding"),
+            pl.when(pl.len() > 1).then(_sizes(many)).otherwise(pl.col("finding").first()).alias("finding"),
             pl.col("case_id").str.join(" ").alias("case_id"),
             pl.col("case_id")
             .filter(pl.col("case_page").is_null())
@@ -125,6 +95,39 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
     )
     rank = pl.col("status").replace_strict({status: place for place, status in enumerate(_STATUSES)}, default=0)
     return costly_first(lines, rank)
+
+
+def _sizes(markets: pl.Expr) -> pl.Expr:
+    """Return how many offers several cases of a problem are about, in how many markets and of which size, in words."""
+    lowest, highest = pl.col("lowest_pct").cast(float).min().round(1), pl.col("highest_pct").cast(float).max().round(1)
+    examples = pl.col("examples").explode()
+    # One that says which price deviates, if there is one.
+    example = pl.coalesce(examples.filter(~examples.str.contains(_IN_DOUBT)).first(), examples.first())
+    # If all have the size in the example, it is not repeated.
+    is_said = (lowest == highest) & example.str.contains(
+        pl.format("(?:^|[^0-9.]){}0?%", lowest.abs().cast(pl.String).str.escape_regex())
+    )
+    is_above = lowest > 0
+    return pl.format(
+        "{} in {} markets{}. {}",
+        # A property that has gone quiet has no offers, and no stays.
+        pl.when(pl.col("stays").sum() == 0)
+        .then(pl.format("{} findings", _with_commas(pl.col("flags").sum())))
+        .otherwise(pl.format("{} offers", _with_commas(pl.col("offers").sum()))),
+        markets.len(),
+        pl.when(lowest.is_null() | is_said)
+        .then(pl.lit(""))
+        .when((lowest == highest) & is_above)
+        .then(pl.format(", a difference of {}%", lowest))
+        .when(lowest == highest)
+        .then(pl.format(", {}%", lowest))
+        .when(is_above)
+        .then(pl.format(", differences of {}% to {}%", lowest, highest))
+        .otherwise(
+            pl.format(", {}% to {}{}%", lowest, pl.when(highest > 0).then(pl.lit("+")).otherwise(pl.lit("")), highest)
+        ),
+        example,
+    )
 
 
 def new_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
@@ -215,8 +218,8 @@ def _with_commas(number: pl.Expr) -> pl.Expr:
 
 def waiting_of(cases: pl.DataFrame) -> pl.DataFrame:
     """Return the cases that need a decision: neither acknowledged nor muted."""
-    return cases.filter(_iswaiting_of())
+    return cases.filter(_is_waiting())
 
 
-def _iswaiting_of() -> pl.Expr:
+def _is_waiting() -> pl.Expr:
     return pl.col("status").is_in(["new", "open"])
