@@ -98,14 +98,8 @@ def publish(
         forget_unread(lake, file)
         return Published(file, sweep_row(file, sweep_id), is_new=False, is_built=is_built)
     is_new = sweep_id not in entries
-    if is_new and any(entry.started_at > wanted.started_at for entry in entries.values()):
-        raise InputError(
-            f"The sweep {sweep_id} is older than the last published one; nights are published in order.",
-            kept="The published file is unchanged, and the sweep's answers and tables stay in the lake.",
-            hint="Publish each night before the next.",
-        )
     if is_new:
-        _refuse_overtaken(lake, sweep_id)
+        _refuse_overtaken(lake, wanted, entries.values())
     entries.setdefault(sweep_id, wanted)
     in_order = sorted(entries.values(), key=lambda entry: entry.started_at)
     todo = [entry for entry in in_order if entry.sweep_id not in held]
@@ -127,9 +121,15 @@ def publish(
     return Published(file, sweep_row(file, sweep_id), is_new=is_new, is_built=True)
 
 
-def _refuse_overtaken(lake: Lake, sweep_id: str) -> None:
-    """Raise InputError if publishing a later sweep has begun: its changes count from the night before it."""
-    sweeps = lake.sweep_ids()
+def _refuse_overtaken(lake: Lake, wanted: LedgerEntry, published: Iterable[LedgerEntry]) -> None:
+    """Raise InputError if publishing a later sweep is done or has begun: its changes count from the night before it."""
+    sweep_id, sweeps = wanted.sweep_id, lake.sweep_ids()
+    if any(entry.started_at > wanted.started_at for entry in published):
+        raise InputError(
+            f"The sweep {sweep_id} is older than the last published one; nights are published in order.",
+            kept="The published file is unchanged, and the sweep's answers and tables stay in the lake.",
+            hint="Publish each night before the next.",
+        )
     for later in sweeps[sweeps.index(sweep_id) + 1 :]:
         if any(is_committed(lake, table, later) for table in (OFFER_CHANGE, *CONTENT_TABLES)):
             raise InputError(
