@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
@@ -48,6 +49,7 @@ J = TypeVar("J", bound=Part)
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
 class RangePool:
     """Does the same work on many ranges, in several processes at once.
 
@@ -55,22 +57,13 @@ class RangePool:
     machines that cannot see the lake's folder.
     """
 
-    def __init__(
-        self,
-        step: str,
-        again: str,
-        root: Path,
-        carrier: Carrier | None,
-        cluster: Cluster | None = None,
-        workers: int | None = None,
-    ) -> None:
-        self._step = step
-        self._again = again
-        self._root = root
-        self._carrier = carrier
-        self._cluster = cluster
-        self._workers = workers or os.cpu_count() or 1
-        self._pool: Executor | None = None
+    step: str
+    again: str
+    root: Path
+    carrier: Carrier | None
+    cluster: Cluster | None = None
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    _pool: Executor | None = field(default=None, init=False)
 
     def close(self) -> None:
         """End the processes."""
@@ -96,7 +89,7 @@ class RangePool:
         done: dict[int, T] = {}
         while todo:
             pool = self._pool = self._pool or self._opened()
-            workers = size_of(pool, self._workers)
+            workers = size_of(pool, self.workers)
             turns = _turns(todo, min(_TURNS_A_WORKER * workers, max(workers, -(-len(todo) // together))))
             running = [(turn, _submitted(pool, do, [job for job, _ in turn], *args)) for turn in turns]
             # Even after a failure, as the others may still have files open.
@@ -121,18 +114,18 @@ class RangePool:
             run_tracker()
             # Not fork: DuckDB's and the object store's threads do not survive it.
             context = multiprocessing.get_context("spawn")
-            return ProcessPoolExecutor(self._workers, context, initializer=_prepare)
+            return ProcessPoolExecutor(self.workers, context, initializer=_prepare)
 
-        return open_pool(self._cluster, self._root, processes, self._carrier)
+        return open_pool(self.cluster, self.root, processes, self.carrier)
 
     def _tried(self, job: J, tries: int) -> tuple[J, int]:
         if tries == 1:
             raise LakeError(
-                f"A worker process of {self._step} was killed from outside, perhaps because memory ran out.",
+                f"A worker process of {self.step} was killed from outside, perhaps because memory ran out.",
                 kept="The published file is unchanged, and the sweep stays loaded.",
-                hint=f"Repeat it when more memory is free: {self._again} {job.sweep_id}",
+                hint=f"Repeat it when more memory is free: {self.again} {job.sweep_id}",
             )
-        logger.warning("A worker process of %s was killed; its part of the night is computed again.", self._step)
+        logger.warning("A worker process of %s was killed; its part of the night is computed again.", self.step)
         return job, tries - 1
 
 

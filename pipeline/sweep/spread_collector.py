@@ -6,6 +6,7 @@ If a worker is lost, another one repeats its block without the shards that have 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 
 from pipeline.domain.errors import CallsUsedUp, InputError, LakeError, NightauditError
@@ -30,37 +31,26 @@ AskBlock = Callable[[Lake, str, Sequence[Shard], int], Tally]
 Missing = Callable[[], Iterable[tuple[Shard, Iterable[Search]]]]
 
 
+@dataclass(slots=True)
 class SpreadCollector:
     """Gives blocks of shards to the workers that also normalise. What they cannot send, `own` sends from here."""
 
-    def __init__(
-        self,
-        lake: Lake,
-        sweep_id: str,
-        ask_block: AskBlock,
-        workers: Normalisers,
-        own: Collector,
-        *,
-        in_flight: int,
-        on_landed: Callable[[Shard], Awaitable[None]],
-        lake_calls: Allowance,
-    ) -> None:
-        self._lake = lake
-        self._sweep_id = sweep_id
-        self._ask_block = ask_block
-        self._workers = workers
-        self._own = own
-        # All workers together have as many searches in flight as one machine alone.
-        self._in_flight = -(-in_flight // workers.size)
-        self._on_landed = on_landed
-        self._lake_calls = lake_calls
-        self._running: dict[asyncio.Future[Tally], Sequence[Shard]] = {}
-        self._stopping = False
+    lake: Lake
+    sweep_id: str
+    ask_block: AskBlock
+    workers: Normalisers
+    own: Collector
+    _: KW_ONLY
+    in_flight: int
+    on_landed: Callable[[Shard], Awaitable[None]]
+    lake_calls: Allowance
+    _running: dict[asyncio.Future[Tally], Sequence[Shard]] = field(default_factory=dict, init=False)
+    _stopping: bool = field(default=False, init=False)
 
     def stop(self) -> int:
         """Give out no further block; return the searches of those that workers have."""
         self._stopping = True
-        return self._own.stop() + self._given_out
+        return self.own.stop() + self._given_out
 
     @property
     def _given_out(self) -> int:
@@ -72,23 +62,25 @@ class SpreadCollector:
         After a failure, blocks that workers have begun are finished. If a worker cannot send searches, because it lacks
         the supplier's settings, all that are left are sent from here.
         """
-        refusals = await self._give_out(_blocks([shard for shard, _ in missing()], self._workers.size))
+        refusals = await self._give_out(_blocks([shard for shard, _ in missing()], self.workers.size))
         if refusals and not self._stopping:
             logger.warning("Searches are sent from this machine alone: %s", " ".join(refusals))
-            await self._own.collect(missing())
+            await self.own.collect(missing())
 
     async def _give_out(self, blocks: Iterator[Sequence[Shard]]) -> list[str]:
         """Let workers send blocks, and return why some of them cannot; raises the first failure."""
+        # All workers together have as many searches in flight as one machine alone.
+        in_flight = -(-self.in_flight // self.workers.size)
         refusals: dict[str, None] = {}
         failure: NightauditError | None = None
         while True:
             is_open = not self._stopping and not refusals and failure is None
             # One more than there are workers, so that none waits for its next block.
-            for block in islice(blocks, max(0, self._workers.size + 1 - len(self._running)) if is_open else 0):
-                if not self._lake_calls.covers(self._given_out + _searches(block)):
+            for block in islice(blocks, max(0, self.workers.size + 1 - len(self._running)) if is_open else 0):
+                if not self.lake_calls.covers(self._given_out + _searches(block)):
                     failure = CallsUsedUp.before(_searches(block))
                     break
-                task = self._workers.submit(self._ask_block, self._lake, self._sweep_id, block, self._in_flight)
+                task = self.workers.submit(self.ask_block, self.lake, self.sweep_id, block, in_flight)
                 self._running[asyncio.wrap_future(task)] = block
             if not self._running:
                 break
@@ -108,15 +100,15 @@ class SpreadCollector:
     async def _when_ended(self, block: Sequence[Shard], ended: asyncio.Future[Tally]) -> None:
         """Take in what a block has landed. Raises the failure of the block."""
         failure = ended.exception()
-        await asyncio.to_thread(self._lake.receive, self._sweep_id, [self._path(shard) for shard in block])
+        await asyncio.to_thread(self.lake.receive, self.sweep_id, [self._path(shard) for shard in block])
         if failure is not None:
             # How many calls it took is not known; at least those of what has landed.
-            self._lake_calls.count(_searches([shard for shard in block if self._has_landed(shard)]))
+            self.lake_calls.count(_searches([shard for shard in block if self._has_landed(shard)]))
             raise failure
         tally = ended.result()
-        self._own.tally.add(tally)
+        self.own.tally.add(tally)
         # A worker that was lost may have sent a part of it.
-        self._lake_calls.count(max(tally.requests, _searches(block)))
+        self.lake_calls.count(max(tally.requests, _searches(block)))
         for shard in block:
             if not self._has_landed(shard):
                 raise LakeError(
@@ -124,13 +116,13 @@ class SpreadCollector:
                     kept="All answers that have landed are kept.",
                     hint="Check that all workers use this lake, then run the same command again.",
                 )
-            await self._on_landed(shard)
+            await self.on_landed(shard)
 
     def _path(self, shard: Shard) -> str:
-        return self._lake.shard_path(self._sweep_id, shard.name)
+        return self.lake.shard_path(self.sweep_id, shard.name)
 
     def _has_landed(self, shard: Shard) -> bool:
-        return self._lake.exists(self._path(shard))
+        return self.lake.exists(self._path(shard))
 
 
 def _searches(block: Sequence[Shard]) -> int:
