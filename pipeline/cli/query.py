@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.cli.query_values import as_object, as_text
-from pipeline.cli.terminal import Terminal, cannot_write, refuse_pipe
+from pipeline.cli.terminal import Terminal, opened
 from pipeline.domain.errors import InputError
 from pipeline.domain.texts import in_a_cell, printable, printable_json
 
@@ -66,7 +65,7 @@ def _show(
     file = Lake(settings.lake).published_file
     with (
         user_query(file, sql, bounds, as_arrow=form == "parquet", process=process) as answer,
-        _opened(output, is_binary=form in _BINARY) as place,
+        opened(output, is_binary=form in _BINARY) as place,
     ):
         if form == "table":
             most = limit or _ROWS_OF_A_TABLE
@@ -85,24 +84,6 @@ def _show(
             from pipeline.cli.query_files import write_sheet
 
             write_sheet(place, answer.columns, islice(answer.rows(), limit))
-
-
-@contextmanager
-def _opened(output: Path | None, *, is_binary: bool) -> Iterator[IO[Any]]:
-    """Give the place to write to: standard output, or a file that takes its name once it is complete."""
-    if output is None:
-        yield sys.stdout.buffer if is_binary else sys.stdout
-        return
-    refuse_pipe(output)
-    beside = output.with_name(f".{output.name}.part")
-    try:
-        with beside.open("wb") if is_binary else beside.open("w", encoding="utf-8", newline="\n") as place:
-            yield place
-        beside.replace(output)
-    except OSError as error:
-        raise cannot_write(output, error) from None
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _as_cell(value: object) -> object:

@@ -1,14 +1,12 @@
 """`nightaudit status`, `metrics` and `health`: the sweeps of the lake, and how fresh the published file is."""
 
 import dataclasses
-import os
 import sys
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 from pipeline.cli import views
-from pipeline.cli.terminal import Terminal, cannot_write, refuse_pipe, write_json_lines
+from pipeline.cli.terminal import Terminal, opened, write_json_lines
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.lake import Lake
 from pipeline.night.latest import command_to_go_on, refuse_earlier
@@ -49,19 +47,8 @@ def write_metrics(output: Path | None) -> None:
 
     settings = read_settings()
     text = metrics(Lake(settings.lake), settings.clock())
-    if output is None:
-        sys.stdout.write(text)
-        return
-    refuse_pipe(output)
-    # A collector may read the file at any moment, and picks files by their suffix.
-    written = output.with_name(f"{output.name}.{os.getpid()}")
-    try:
-        written.write_text(text, encoding="utf-8")
-        written.replace(output)
-    except OSError as error:
-        with suppress(OSError):
-            written.unlink()
-        raise cannot_write(output, error) from None
+    with opened(output) as place:
+        place.write(text)
 
 
 def show_health(older_than: float) -> None:

@@ -1,10 +1,13 @@
 """The terminal: all output passes through here, so that control characters in foreign text have no effect."""
 
 import json
+import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -55,7 +58,26 @@ def write_json_lines(rows: Iterable[Mapping[str, object]]) -> None:
     sys.stdout.writelines(printable_json(line) + "\n" for line in lines)
 
 
-def refuse_pipe(output: Path) -> None:
+@contextmanager
+def opened(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[Any]]:
+    """Give the place to write to: standard output, or a file that takes its name once it is complete."""
+    if output is None:
+        yield sys.stdout.buffer if is_binary else sys.stdout
+        return
+    _refuse_pipe(output)
+    # Others may read the file at any moment, and pick files by their suffix.
+    beside = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        with beside.open("wb") if is_binary else beside.open("w", encoding="utf-8", newline="\n") as place:
+            yield place
+        beside.replace(output)
+    except OSError as error:
+        raise cannot_write(output, error) from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _refuse_pipe(output: Path) -> None:
     """Raise InputError for a pipe or a device: a complete file takes its name in one step, and would replace it.
 
     Raises InputError also for a name that no file can have.
