@@ -22,6 +22,7 @@ from pipeline.cli.query_values import as_json, as_object
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.domain.texts import printable, printable_json, shortened
 from pipeline.lake import Lake
+from pipeline.lake.relations import MOST_SEVERE_FIRST
 from pipeline.lake.simulated import SIMULATED, simulated_note
 from pipeline.lake.user_query import Bounds, user_query
 from pipeline.settings import Settings, read_settings
@@ -147,8 +148,7 @@ class _Tools:
             "SELECT flag_id, rule, severity, flag.property_id, property_name, market, check_in, size_pct, finding, "  # noqa: S608 - quoted, and it reads in any case
             "first_flagged_at, snapshots FROM report.flag AS flag "
             "LEFT JOIN mart.property AS property ON property.property_id = flag.property_id "
-            f"WHERE {' AND '.join(chosen)} ORDER BY CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, "
-            "abs(size_pct) DESC NULLS LAST, flag_id",
+            f"WHERE {' AND '.join(chosen)} ORDER BY {MOST_SEVERE_FIRST}",
             limit,
         )
 

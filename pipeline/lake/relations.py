@@ -20,6 +20,8 @@ from pipeline.domain.tables import SIDE_TABLES, STATE_TABLES, TABLES
 
 # Schemas whose relations are views of the published file.
 _OF_VIEWS = ("mart", "report")
+_OF_NIGHT = re.compile(r"\bnight\.(\w+)")
+_COMMENT = re.compile(r"--.*")
 _MACRO_CALL = re.compile(r"\bmart\.(\w+)\(")
 # How a macro begins that returns rows of views; the others are expressions, which views use.
 _OVER_VIEWS = ") AS TABLE ("
@@ -126,13 +128,8 @@ def night_steps(*last: str) -> tuple[str, ...]:
 
 @cache
 def _read_by_steps() -> Mapping[str, frozenset[str]]:
-    made = read_by(relations("staging"))
-    return {
-        name.removeprefix("staging."): frozenset(
-            each.removeprefix("night.") for each in read if each.startswith("night.")
-        )
-        for name, read in made.items()
-    }
+    # Found in the text: parsing all of them, as for views, would cost each process a fifth of a second.
+    return {each.name: frozenset(_OF_NIGHT.findall(_COMMENT.sub("", each.sql))) for each in relations("staging")}
 
 
 @cache
@@ -174,6 +171,12 @@ def declared_meanings() -> dict[str, str]:
         for column in table.columns:
             meanings.setdefault(column.name, column.meaning)
     return meanings
+
+
+# The order of findings for readers; ids decide between equal ones.
+MOST_SEVERE_FIRST = (
+    "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST, flag_id"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from typing import Final
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
+from pipeline.lake.relations import MOST_SEVERE_FIRST
 from pipeline.lake.user_query import Bounds, Condition, user_query
 from pipeline.notify.alert_rules import Rule
 from pipeline.notify.match import CASE_PAGE, PROPERTY_NAME, Row
 
 # A message lists the first few rows: the most severe flags, of different properties, or the most urgent cases.
-_MOST_SEVERE_FIRST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST"
-_OF_EACH_PROPERTY = f"row_number() OVER (PARTITION BY rule, property_id ORDER BY {_MOST_SEVERE_FIRST},"
+_OF_EACH_PROPERTY = f"row_number() OVER (PARTITION BY rule, property_id ORDER BY {MOST_SEVERE_FIRST})"
 
 # Rows are held in memory with their evidence.
 _MOST_ROWS = 100_000
@@ -40,7 +40,7 @@ def selected(file: Path, rule: Rule, bounds: Bounds) -> list[Row]:
     """Return the rows of a rule, in the order of a message. Raises InputError if it cannot be evaluated."""
     key = ", ".join('"' + name.replace('"', '""') + '"' for name in rule.key)
     first = {
-        "report.flag": f"{_OF_EACH_PROPERTY} {key}), {_MOST_SEVERE_FIRST}, ",
+        "report.flag": f"{_OF_EACH_PROPERTY}, {MOST_SEVERE_FIRST}, ",
         "report.finding_case": "urgency, ",
     }
     order = f"{first.get(rule.relation, '')}{key}"

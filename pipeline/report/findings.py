@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from pipeline.lake.relations import finding_rules
+from pipeline.lake.relations import MOST_SEVERE_FIRST, finding_rules
 from pipeline.report.page import PROPERTY, Column, Section, counted, named
 from pipeline.report.read import Reader
 from pipeline.report.rows_held import ROWS_OF_A_PAGE
@@ -13,10 +13,6 @@ from pipeline.report.words import rule_said
 
 # The most severe first.
 SEVERITIES = ("high", "medium", "low")
-# Order of flags: the most severe come first.
-MOST_SEVERE_FIRST = (
-    "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST, flag_id"
-)
 
 # Flags of which all is read at once.
 _AT_ONCE = 10_000

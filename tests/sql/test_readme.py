@@ -13,7 +13,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 from readme import FILE, written
 
 from pipeline.domain.tables import FINDING_COLUMNS, FLAG_ID
-from pipeline.lake.relations import declared, finding_rules, relation, relations, sql_folder, views
+from pipeline.lake.relations import (
+    declared,
+    finding_rules,
+    night_steps,
+    read_by,
+    relation,
+    relations,
+    sql_folder,
+    views,
+)
 
 SCHEMAS = ("audit", "mart", "measure", "report", "staging")
 
@@ -68,6 +77,21 @@ def test_a_rule_declares_the_subject_that_its_key_is_made_of(rule):
     assert given[1] == rule.name or given[1].endswith("rule")
     named = re.findall(r"\b\w+\.(\w+)\b(?!\()", given[2])
     assert named == list(rule.subject)
+
+
+def test_a_step_of_a_night_comes_after_those_that_it_reads():
+    """What a step reads is found in its text; here DuckDB says it."""
+    steps = night_steps(*(made.name for made in relations("staging")))
+    assert sorted(steps) == sorted(made.name for made in relations("staging"))
+    read = read_by(relations("staging"))
+    for place, name in enumerate(steps):
+        own = {each.removeprefix("night.") for each in read[f"staging.{name}"] if each.startswith("night.")}
+        assert own & set(steps) <= set(steps[:place]), name
+
+
+def test_a_rule_names_a_report_that_lists_its_findings_or_none():
+    assert {rule.page for rule in finding_rules().values() if rule.makes == "flags"} == {"", "parity", "promotions"}
+    assert {rule.page for rule in finding_rules().values() if rule.makes != "flags"} == {""}
 
 
 @pytest.mark.parametrize("rule", finding_rules().values(), ids=lambda rule: rule.name)
