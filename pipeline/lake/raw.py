@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
+from typing import Any, get_args
 
 import msgspec
 import pyarrow as pa
@@ -51,26 +52,23 @@ class RawRecord:
     own_property_id: int | None = None
 
 
-_SCHEMA = pa.schema(
-    [
-        pa.field("search_id", pa.int64(), nullable=False),
-        pa.field("request", pa.binary(), nullable=False),
-        pa.field("http_status", pa.int16()),
-        pa.field("content_type", pa.string(), nullable=False),
-        pa.field("content_encoding", pa.string(), nullable=False),
-        pa.field("headers", pa.string(), nullable=False),
-        pa.field("body", pa.binary(), nullable=False),
-        pa.field("started_at", pa.timestamp("us", tz="UTC"), nullable=False),
-        pa.field("ended_at", pa.timestamp("us", tz="UTC"), nullable=False),
-        pa.field("attempts", pa.int16(), nullable=False),
-        pa.field("failure", pa.string(), nullable=False),
-        pa.field("failure_detail", pa.string(), nullable=False),
-        pa.field("is_split", pa.bool_(), nullable=False),
-        pa.field("own_property_id", pa.int64()),
-    ]
-)
-_COLUMNS = tuple(field.name for field in fields(RawRecord))
-_COMPRESSION = {name: "none" if name == "body" else "zstd" for name in _COLUMNS}
+_KINDS = {
+    int: pa.int64(),
+    str: pa.string(),
+    bytes: pa.binary(),
+    bool: pa.bool_(),
+    datetime: pa.timestamp("us", tz="UTC"),
+}
+_SMALL = frozenset({"http_status", "attempts"})
+
+
+def _column(name: str, annotation: Any) -> pa.Field:  # noqa: ANN401 - an annotation
+    kind, *nothing = get_args(annotation) or (annotation,)
+    return pa.field(name, pa.int16() if name in _SMALL else _KINDS[kind], nullable=bool(nothing))
+
+
+_SCHEMA = pa.schema([_column(each.name, each.type) for each in fields(RawRecord)])
+_COMPRESSION = {name: "none" if name == "body" else "zstd" for name in _SCHEMA.names}
 
 
 def encode_shard(records: Sequence[RawRecord]) -> bytes:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import duckdb
 import pyarrow as pa
@@ -57,7 +58,12 @@ def worth_asking(lake: Lake, doubts: Mapping[Search, int]) -> dict[int, tuple[in
     requesting each one that is not listed would cost up to a hundred requests per answer. Their cells are `absent`,
     which says that the answer did not list them, not what is on sale; `reject` holds the parts.
     """
-    rows = [_row(search, parts, property_id) for search, parts in doubts.items() for property_id in search.property_ids]
+    rows = [
+        {"search_id": search.id, "parts": parts, "property_id": property_id} | asked
+        for search, parts in doubts.items()
+        for asked in [asdict(asked_of_search(search))]
+        for property_id in search.property_ids
+    ]
     if not rows or not lake.published_file.exists():
         return {}
     found: defaultdict[int, tuple[int, ...]] = defaultdict(tuple)
@@ -70,18 +76,3 @@ def worth_asking(lake: Lake, doubts: Mapping[Search, int]) -> dict[int, tuple[in
         # They stay in doubt. The next publication reports what is wrong with the published file.
         return {}
     return dict(found)
-
-
-def _row(search: Search, parts: int, property_id: int) -> dict[str, object]:
-    asked = asked_of_search(search)
-    return {
-        "search_id": search.id,
-        "parts": parts,
-        "property_id": property_id,
-        "market": search.market,
-        "product_type": asked.product_type,
-        "check_in": asked.check_in,
-        "nights": asked.nights,
-        "party": asked.party,
-        "currency": asked.currency,
-    }
