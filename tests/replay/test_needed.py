@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pipeline.lake.relations import finding_rules, sources
-from pipeline.publish.state import FILED_STEPS, NIGHT, SMALL_STEPS
+from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compared
 from pipeline.replay.needed import needed_by
 
-MADE = {f"night.{name}" for name in NIGHT} | {f"state.{step.name}" for step in (*FILED_STEPS, *SMALL_STEPS)}
+MADE = {f"night.{name}" for name in compared()} | {f"state.{step.name}" for step in (*FILED_STEPS, *SMALL_STEPS)}
 
 
 def test_a_rule_needs_what_it_reads_and_what_every_night_computes():
