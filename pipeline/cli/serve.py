@@ -24,6 +24,8 @@ def serve(port: int) -> None:
         console.print("Each address contains a token that opens these pages. Press Ctrl-C to stop.", style="dim")
 
     try:
+        # Loading the notebooks' server takes some seconds.
+        Terminal(stderr=True).print("Starting the server of reports and notebooks …", style="dim")
         with stoppable("Reports and notebooks are no longer served.", "nightaudit serve"):
             serve_reports(Lake(read_settings().lake), port, tell)
     except SweepStopped as stopped:

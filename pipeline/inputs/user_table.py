@@ -28,7 +28,7 @@ _CHUNK = 100_000
 _MOST_ROWS = 10_000_000
 _MOST_COLUMNS = 1_000
 # What spreadsheets write between columns instead, in countries that write a decimal comma.
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_OTHER_SEPARATORS = (";", "\t", "|")
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _UNDECODED = re.compile("[\udc80-\udcff]")
 
@@ -48,16 +48,17 @@ def read_table(data: bytes, columns: Sequence[InputColumn], findings: Findings) 
 def csv_texts(data: bytes, findings: Findings) -> pl.DataFrame:
     """Return the cells of a CSV file as stripped texts, NULL where empty, with the row of each line.
 
+    Commas separate them, or what separates the names in a header without commas.
+
     Raises InputError if it is not CSV; lines with too many or too few cells are added to `findings`.
     """
     text = _decoded(data, findings)
     try:
-        lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text), strict=True)
         header = [name.strip() for name in next(lines, [])]
         if header and not header[-1]:
             header.pop()
         _refuse_too_wide(len(header), findings)
-        _refuse_other_separators(header, findings)
         if not header:
             findings.add(0, "", "it is empty: not even a header")
             findings.refuse_faults()
@@ -74,6 +75,11 @@ def csv_texts(data: bytes, findings: Findings) -> pl.DataFrame:
     return texts.with_columns(pl.when(cells != "").then(cells).name.keep())
 
 
+def _separator(text: str) -> str:
+    header = text.partition("\n")[0]
+    return next((mark for mark in _OTHER_SEPARATORS if mark in header and "," not in header), ",")
+
+
 def _decoded(data: bytes, findings: Findings) -> str:
     """Return the text of a file. Raises InputError with the rows and columns that are not UTF-8."""
     if data.startswith(_UTF_16):
@@ -82,7 +88,7 @@ def _decoded(data: bytes, findings: Findings) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("utf-8-sig", "surrogateescape")
-    lines = csv.reader(io.StringIO(text, newline=""))
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text))
     with suppress(csv.Error):
         header = [name.strip() for name in next(lines, [])]
         for row, cells in enumerate(chain([header], lines), 1):
@@ -111,7 +117,9 @@ def _rows(lines: Iterator[list[str]], width: int, findings: Findings) -> Iterato
         if len(cells) < width:
             _add_bounded(findings, number, f"{len(cells)} cells, where the header has {width}")
         elif any(map(str.strip, cells[width:])):
-            _add_bounded(findings, number, f"more than the {width} cells of the header; is text with commas unquoted?")
+            _add_bounded(
+                findings, number, f"more than the {width} cells of the header; is a text with separators unquoted?"
+            )
         else:
             yield [number, *cells[:width]]
 
@@ -119,12 +127,6 @@ def _rows(lines: Iterator[list[str]], width: int, findings: Findings) -> Iterato
 def _refuse_too_wide(columns: int, findings: Findings) -> None:
     if columns > _MOST_COLUMNS:
         raise _unreadable(findings, f"it has {columns:,} columns, more than {_MOST_COLUMNS:,}")
-
-
-def _refuse_other_separators(header: Sequence[str], findings: Findings) -> None:
-    found = next((words for mark, words in _SEPARATORS.items() if len(header) == 1 and mark in header[0]), "")
-    if found:
-        raise _unreadable(findings, f"{found} separate its columns; save it with commas")
 
 
 def _refuse_own_names(header: Iterable[str], findings: Findings) -> None:
