@@ -53,7 +53,8 @@ class Analysis:
     )
     unrequested_days: int = _compared(
         14,
-        "Days after which an offer counts as no longer requested if other stays of its property still are.",
+        "Days without a request after which an offer counts as no longer requested, while others of its property are; "
+        "more than your specs let pass between two requests of a stay.",
         ge=1,
         le=365,
     )
