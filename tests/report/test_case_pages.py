@@ -128,7 +128,14 @@ def test_a_price_below_the_floor_stands_beside_the_answer_that_states_the_floor(
 
 
 def test_a_page_states_the_settings_that_its_rule_names(lake):
-    assert "Settings: <code>price_days</code> is 7.</p>" in page_of(lake, "floor_breach")
+    page = page_of(lake, "floor_breach")
+    (named,) = re.findall(r"Settings: (.*?)\.</p>", page)
+    assert re.findall(r"<code>(\w+)</code> is ([\d.]+)", named) == [
+        ("tolerance_pct", "0.5"),
+        ("reference_rate_pct", "3"),
+        ("price_days", "7"),
+        ("unobserved_nights", "2"),
+    ]
     assert named_in("By more than disparity_pct and the tolerance; see reference_market.", asdict(Analysis())) == [
         ("tolerance_pct", "0.5"),
         ("disparity_pct", "1"),
