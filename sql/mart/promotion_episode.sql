@@ -9,7 +9,7 @@
 -- least_depth_pct: Smallest depth, 100 x (1 - total / pre_promo_total).
 -- most_depth_pct: Largest depth, 100 x (1 - total / pre_promo_total).
 -- promotion_key: Hash of the promotions named last (see mart.promotion_named); 0: none named.
--- is_running: Whether the offer was last seen on sale with this promotion.
+-- is_running: Whether the offer is on sale (see mart.offer_latest) with this promotion.
 -- Most offers have one interval and need no window; of the others, most are never promoted, and sorting all of them
 -- would take most of the time.
 -- NOT MATERIALIZED: each branch reads only its rows, and a query that stops early cannot block the other branch.
@@ -18,7 +18,13 @@ WITH seen AS NOT MATERIALIZED (
         history.*,
         -- It began with the first sighting of the offer and was not followed by another one.
         history.valid_from = history.first_seen_at
-        AND coalesce(history.ended_by = 'stay_began', TRUE) AS is_only
+        AND coalesce(history.ended_by = 'stay_began', TRUE) AS is_only,
+        history.valid_to IS NULL
+        AND mart.is_on_sale(
+            history.doubted_since,
+            (SELECT max(sweep.started_at) FROM mart.sweep AS sweep),
+            (SELECT analysis.unobserved_nights FROM ref.analysis AS analysis)
+        ) AS is_running
     FROM mart.offer_history AS history
     WHERE history.is_offered AND history.total IS NOT NULL
 ),
@@ -39,7 +45,7 @@ placed AS (
         seen.offer_key,
         seen.valid_from,
         seen.last_seen_at,
-        seen.valid_to,
+        seen.is_running,
         seen.promotion_key,
         seen.market,
         seen.product_type,
@@ -93,7 +99,7 @@ SELECT
     100 * (1 - seen.total::DOUBLE / seen.pre_promo_total::DOUBLE) AS least_depth_pct,
     least_depth_pct AS most_depth_pct, -- noqa: RF02
     seen.promotion_key,
-    seen.valid_to IS NULL AS is_running
+    seen.is_running
 FROM seen
 WHERE seen.total < seen.pre_promo_total AND seen.is_only
 
@@ -121,7 +127,7 @@ SELECT
     min(placed.depth_pct) AS least_depth_pct,
     max(placed.depth_pct) AS most_depth_pct,
     arg_max(placed.promotion_key, placed.valid_from) AS promotion_key,
-    bool_or(placed.valid_to IS NULL) AS is_running
+    bool_or(placed.is_running) AS is_running
 FROM placed
 WHERE placed.is_below
 GROUP BY placed.source, placed.property_id, placed.offer_key, placed.others_before

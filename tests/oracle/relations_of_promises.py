@@ -143,7 +143,7 @@ def promotion_episode(history: History) -> list[Row]:
                         "ended_at": row["valid_from"] if row else None,
                         "least_depth_pct": min(depths),
                         "most_depth_pct": max(depths),
-                        "is_running": episode[-1]["valid_to"] is None,
+                        "is_running": episode[-1]["valid_to"] is None and not history.has_left(episode[-1]),
                     }
                 )
                 episode = []
