@@ -291,7 +291,7 @@ def test_a_full_disk_leaves_nothing_behind(lake, tmp_path, monkeypatch, error):
     def full(*_):
         raise error("Could not write file: No space left on device")
 
-    monkeypatch.setattr("pipeline.publish.export.describe", full)
+    monkeypatch.setattr("pipeline.publish.export.finish", full)
     (tmp_path / "exports").mkdir()
     with pytest.raises(LakeFull, match="No space left"):
         export(lake.published_file, tmp_path / "exports" / "x.duckdb", Selection())
