@@ -30,11 +30,6 @@ _PRODUCT_PATHS = {
 }
 
 
-def _said(codes: Sequence[int], messages: Sequence[str]) -> dict[str, str | None]:
-    """Return the columns of a search with the codes and texts of its errors."""
-    return {"codes": ",".join(map(str, codes)) or None, "messages": "\n".join(messages) or None}
-
-
 class SegmentRows:
     """Collects the rows of one segment; `arrow_tables()` gives them all."""
 
@@ -74,7 +69,7 @@ class SegmentRows:
     ) -> None:
         """Add a search whose retries were used up (failed), or that the supplier refused with 400 (rejected)."""
         position = self._asked_searches.add(record.search_id, asked, record.started_at, address)
-        self._add_search(record, asked, address, outcome=status.value, **_said(codes, texts))
+        self._add_search(record, asked, address, outcome=status.value, codes=codes, messages=texts)
         self._cells.add_all(position, asked.property_ids, status, storable_code(codes))
 
     def add_answered(
@@ -107,8 +102,9 @@ class SegmentRows:
             asked,
             address,
             outcome="failed" if failure and not offers else "answered",
-            **_said(reading.codes, reading.messages),
-            **({"failure": failure} if failure else {}),
+            codes=reading.codes,
+            messages=reading.messages,
+            failure=failure,
             body_bytes=body_bytes,
             offers=offers,
             rejects=len(refusals),
@@ -120,8 +116,20 @@ class SegmentRows:
         for deviation in reading.deviations:
             self._note((deviation.path, deviation.kind, deviation.detail), address)
 
-    def _add_search(self, record: RawRecord, asked: Asked, address: str, **found: object) -> None:
-        """Add the row of a search. `found` has what its answer says; other columns have what is known without one."""
+    def _add_search(
+        self,
+        record: RawRecord,
+        asked: Asked,
+        address: str,
+        *,
+        outcome: str,
+        codes: Sequence[int] = (),
+        messages: Sequence[str] = (),
+        failure: str | None = None,
+        body_bytes: int | None = None,
+        offers: int = 0,
+        rejects: int = 0,
+    ) -> None:
         detail = ": ".join(part for part in (record.failure, record.failure_detail) if part)
         self._searches.append(
             {
@@ -134,18 +142,21 @@ class SegmentRows:
                 "currency_asked": asked.currency,
                 "properties": len(asked.property_ids),
                 "sent_property_id": asked.sent_property_id,
+                "outcome": outcome,
                 "http_status": record.http_status,
-                "failure": detail or None,
+                "codes": ",".join(map(str, codes)) or None,
+                "messages": "\n".join(messages) or None,
+                "failure": failure or detail or None,
                 "attempts": record.attempts,
                 "started_at": record.started_at,
                 "ended_at": record.ended_at,
                 "latency_ms": round((record.ended_at - record.started_at).total_seconds() * 1000),
                 "wire_bytes": len(record.body),
+                "body_bytes": body_bytes,
                 "body_sha256": hashlib.sha256(record.body).hexdigest() if record.body else None,
-                "offers": 0,
-                "rejects": 0,
+                "offers": offers,
+                "rejects": rejects,
                 "raw_address": address,
-                **found,
             }
         )
 
