@@ -297,8 +297,8 @@ def _(mo, query):
         f"""
 ## The same as a query
 
-The table of *Book now or wait?* Run it with `nightaudit query`, or in any DuckDB client that has attached the published
-file.
+This query gives the table under *Book now or wait?* Run it with `nightaudit query`, or in any DuckDB client that has
+attached the published file.
 
 ```sql
 {query}

@@ -53,8 +53,8 @@ class Analysis:
     )
     unrequested_days: int = _compared(
         14,
-        "Days without a request after which an offer counts as no longer requested, while others of its property are; "
-        "more than your specs let pass between two requests of a stay.",
+        "Days after which an offer counts as no longer requested if other stays of its property still are. Set it "
+        "above the longest time between two requests of the same stay.",
         ge=1,
         le=365,
     )

@@ -53,22 +53,13 @@ off_sale_elsewhere AS (
 -- or one after another, they are the same times, or continue each other.
 on_sale AS (
     SELECT
-        history.operation,
-        history.property_id,
-        history.market,
-        history.product_type,
-        history.check_in,
-        history.nights,
-        history.party,
-        history.cell_key,
-        history.known_from,
-        history.known_seen_at,
-        history.lead_days_from,
-        history.lead_days_seen,
-        coalesce(elsewhere.next_status, history.next_status) AS next_status,
-        CASE WHEN elsewhere.cell_key IS NULL THEN history.next_code ELSE elsewhere.next_code END AS next_code,
-        coalesce(elsewhere.known_to, history.known_to) AS known_to,
-        coalesce(elsewhere.lead_days_to, history.lead_days_to) AS lead_days_to,
+        history.* EXCLUDE (spells) -- noqa: RF02,RF03
+        REPLACE (
+            coalesce(elsewhere.next_status, history.next_status) AS next_status,
+            CASE WHEN elsewhere.cell_key IS NULL THEN history.next_code ELSE elsewhere.next_code END AS next_code,
+            coalesce(elsewhere.known_to, history.known_to) AS known_to,
+            coalesce(elsewhere.lead_days_to, history.lead_days_to) AS lead_days_to
+        ),
         coalesce(coalesce(elsewhere.next_status, history.next_status) IN ('absent', 'no_offer'), FALSE)
             AS is_off_sale_next
     FROM mart.cell_history AS history
