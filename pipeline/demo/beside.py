@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 from pipeline.domain.errors import NightauditError
 from pipeline.normalise import worker
-from pipeline.process.child import interrupts_held_back, run_tracker
+from pipeline.process.child import begun, run_tracker
 
 # Steps of `nice` that sweeps and audits stay behind publishing.
 _STEPS_BEHIND = 10
@@ -45,9 +45,8 @@ def behind(first: ProcessPoolExecutor) -> Iterator[None]:
 
     Each night is published on the one before it, so publishing takes longest; the rest fits beside it.
     """
-    with interrupts_held_back():
-        # A process keeps the priority that its parent had when it was started.
-        first.submit(os.getpid)
+    # A process keeps the priority that its parent had when it was started.
+    begun(first, os.getpid)
     before = os.getpriority(os.PRIO_PROCESS, 0)
     os.setpriority(os.PRIO_PROCESS, 0, before + _STEPS_BEHIND)
     try:

@@ -27,7 +27,7 @@ from pipeline.night.gate import accept, audit_at
 from pipeline.night.night import Night
 from pipeline.night.quotes import WRITE_SCOPE, quote
 from pipeline.night.read_spec import demo_spec, mark_as_demo
-from pipeline.process.child import interrupts_held_back
+from pipeline.process.child import begun
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.quote.sample import Sample
@@ -143,13 +143,11 @@ class _Night:
 
     def audit(self, auditor: ProcessPoolExecutor, sweep_id: str) -> Future[None]:
         """Let another process audit the sweep; see `_audit`."""
-        with interrupts_held_back():
-            return auditor.submit(_audit, self.settings, self.lake, sweep_id, self.settings.clock())
+        return begun(auditor, _audit, self.settings, self.lake, sweep_id, self.settings.clock())
 
     def publish(self, publisher: ProcessPoolExecutor, sweep_id: str, folder: Path) -> Future[None]:
         """Let another process publish the nights since the last time, up to this one; see `_publish`."""
-        with interrupts_held_back():
-            return publisher.submit(_publish, self.lake, sweep_id, self.settings.clock(), folder)
+        return begun(publisher, _publish, self.lake, sweep_id, self.settings.clock(), folder)
 
     def ask_quotes(self) -> None:
         """Request a few quotes for this night, the last one, and show them and the shop's prices."""

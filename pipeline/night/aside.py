@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Self, TypeVar
 
 from pipeline.audit.judge import Judged, failed_among, start
-from pipeline.process.child import interrupts_held_back, run_tracker
+from pipeline.process.child import begun, run_tracker
 from pipeline.process.draw import draw
 from pipeline.process.draw import start as start_drawing
 from pipeline.sweep.normalisers import processes
@@ -71,7 +71,6 @@ class Aside:
         return result
 
     def _begin(self, do: Callable[..., T], *args: object) -> Future[T]:
-        with interrupts_held_back():
-            if self._pool is None:
-                self._pool = processes(1)
-            return self._pool.submit(do, *args)
+        if self._pool is None:
+            self._pool = processes(1)
+        return begun(self._pool, do, *args)

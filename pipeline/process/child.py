@@ -8,10 +8,12 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from multiprocessing import parent_process, resource_tracker
 from multiprocessing.connection import wait
+from typing import TypeVar
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +21,8 @@ _ERRORS = 2
 
 # If two threads silenced standard error at once, the second one would restore the silence of the first.
 _ONE_AT_A_TIME = threading.Lock()
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -34,6 +38,21 @@ def interrupts_held_back() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def begun(pool: Executor, do: Callable[..., T], *args: object) -> Future[T]:
+    """Give work to a pool, which may start a process for it; see `interrupts_held_back`.
+
+    Raises BrokenProcessPool if the pool has lost a process.
+    """
+    with interrupts_held_back():
+        try:
+            return pool.submit(do, *args)
+        except (OSError, ValueError):
+            # Python 3.11 closes the pipes of a pool that loses a process even while it starts another one with them.
+            # A pool that has lost one refuses more work with its own error; otherwise it was another failure.
+            pool.submit(os.getpid)
+            raise
 
 
 def follow_parent() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import TypeVar
 
-from pipeline.process.child import follow_parent, interrupts_held_back, run_tracker
+from pipeline.process.child import begun, follow_parent, run_tracker
 from pipeline.process.pandasless import keep_pandas_out
 
 J = TypeVar("J")
@@ -21,9 +21,9 @@ def in_own_processes(do: Callable[[J], T], jobs: Sequence[J], at_once: int) -> l
     # The tracker belongs to this thread; the others would start it side by side.
     run_tracker()
     with ThreadPoolExecutor(at_once) as waiting:
-        begun = [waiting.submit(_alone, do, job) for job in jobs]
+        running = [waiting.submit(_alone, do, job) for job in jobs]
         try:
-            return [each.result() for each in begun]
+            return [each.result() for each in running]
         finally:
             waiting.shutdown(wait=True, cancel_futures=True)
 
@@ -32,9 +32,7 @@ def _alone(do: Callable[[J], T], job: J) -> T:
     # Not fork: DuckDB's and polars' threads do not survive it.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context, initializer=_prepare) as pool:
-        with interrupts_held_back():
-            begun = pool.submit(do, job)
-        return begun.result()
+        return begun(pool, do, job).result()
 
 
 def _prepare() -> None:

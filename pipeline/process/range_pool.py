@@ -19,7 +19,7 @@ from pipeline.domain.errors import LakeError
 from pipeline.domain.property_range import PropertyRange
 from pipeline.domain.servers import Cluster
 from pipeline.process.carrier import Carrier
-from pipeline.process.child import follow_parent, interrupts_held_back, run_tracker
+from pipeline.process.child import begun, follow_parent, run_tracker
 from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.process.pandasless import keep_pandas_out
 
@@ -137,8 +137,7 @@ def _prepare() -> None:
 def _submitted(pool: Executor, do: Callable[..., T], *args: object) -> Future[T]:
     """Give a pool a task; a pool that has lost a process refuses it, and the future raises that error."""
     try:
-        with interrupts_held_back():
-            return pool.submit(do, *args)
+        return begun(pool, do, *args)
     except BrokenProcessPool as error:
         refused: Future[T] = Future()
         refused.set_exception(error)

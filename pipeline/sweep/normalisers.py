@@ -19,7 +19,7 @@ from pipeline.normalise import worker
 from pipeline.normalise.request import Asked
 from pipeline.normalise.segment import SegmentResult, normalise_segment
 from pipeline.process.carrier import Probe
-from pipeline.process.child import interrupts_held_back, run_tracker
+from pipeline.process.child import begun, interrupts_held_back, run_tracker
 from pipeline.process.cluster_pool import open_pool, size_of
 
 # Segments per process that wait or are being normalised; with more of them, the collection waits.
@@ -67,8 +67,8 @@ class Normalisers:
         """Normalise one segment in a process of the pool."""
         try:
             loop = asyncio.get_running_loop()
-            begun = await loop.run_in_executor(self._starter, self._begin, segment, unasked)
-            return await asyncio.wrap_future(begun)
+            running = await loop.run_in_executor(self._starter, self._begin, segment, unasked)
+            return await asyncio.wrap_future(running)
         # The last two: the fork server was ended before it had started the process.
         except (BrokenProcessPool, EOFError, ConnectionError):
             raise NightauditError(
@@ -78,10 +78,7 @@ class Normalisers:
             ) from None
 
     def _begin(self, segment: Segment, unasked: dict[int, Asked]) -> Future[SegmentResult]:
-        with interrupts_held_back():
-            return self._pool.submit(
-                normalise_segment, self._lake, self._sweep_id, segment, self._max_body_bytes, unasked
-            )
+        return begun(self._pool, normalise_segment, self._lake, self._sweep_id, segment, self._max_body_bytes, unasked)
 
 
 def _read_for(lake: Lake, sweep_id: str, segment: Segment | Sequence[Shard], *_: object) -> Iterator[str]:
