@@ -4,7 +4,7 @@ cells    = properties x days x lengths x markets x parties
 searches = cells / 100                                      100 properties per search
 offers   = cells x 9                                        offers that a cell had on average
 CPU      = offers x (sweep + publish + audit)               microseconds of each, below; spread over workers
-report   = offers x report                                  on one machine, elapsed
+report   = offers x report                                  on one machine, on one core
 workers  = CPU / ((8 hours - report) x 2 cores x efficiency)    whole ones, at least one; none if the report is longer
 memory   = 0.5 GB + offers x memory of an offer in a report     of the machine that runs the night
 rate     = searches / 8 hours
@@ -32,16 +32,16 @@ OFFERS_PER_CELL = 9
 PROPERTIES_PER_SEARCH = 100
 # A million offers were published by one Dask worker in 30.0 s, and by two in 18.8 s: tests/benchmarks/README.md.
 EFFICIENCY = 30.0 / 18.8 / 2
-# A second night of 3.5 million offers, in 46.7 CPU seconds on a busy machine. An earlier version took 36 us at 35.6
-# million offers.
-PUBLISH_US = 46.7 / 3.5
+# A second night of 35.6 million offers, in 630 CPU seconds on a busy machine; one of 3.5 million took 13.3 us an offer.
+PUBLISH_US = 630 / 35.6
 # What that night wrote to the state, and the published file after it.
 STATE_BYTES = (219.5e6 + 27.8e6) / 3.5e6
-# A night of 3.46 million offers was audited in 13.8 CPU seconds.
-AUDIT_US = 13.8 / 3.46
-# A report of 35.6 million offers took 208 s with 1.9 GB, one of 3.5 million 0.64 GB.
-REPORT_US = 208 / 35.6
-REPORT_BASE_BYTES, REPORT_BYTES = 0.5e9, (1.9e9 - 0.64e9) / (35.6e6 - 3.5e6)
+# The same night was audited in 84 CPU seconds.
+AUDIT_US = 84 / 35.6
+# A report of 35.6 million offers took 106 CPU seconds. Each page has a process of its own; the largest one took 621 MB,
+# and that of 3.5 million offers 519 MB.
+REPORT_US = 106 / 35.6
+REPORT_BASE_BYTES, REPORT_BYTES = 0.51e9, (621e6 - 519e6) / (35.6e6 - 3.5e6)
 
 PROPERTIES = (10_000, 100_000, 1_000_000)
 
@@ -133,7 +133,7 @@ def table() -> str:
                 f"{_bytes(each.state_bytes)} | {_bytes(each.moved_bytes)} |"
             )
     us = found["nightaudit: CPU of each further offer"], PUBLISH_US, AUDIT_US, REPORT_US
-    what = f"sweep {us[0]:.1f} us, publish {us[1]:.1f} us, audit {us[2]:.1f} us; report {us[3]:.1f} us elapsed"
+    what = f"sweep {us[0]:.1f} us, publish {us[1]:.1f} us, audit {us[2]:.1f} us; report {us[3]:.1f} us, on one core"
     reported = f"CPU per offer: {what}. Two workers together do {2 * EFFICIENCY:.2f} times the work of one."
     return "\n".join([*lines, "", reported])
 

@@ -20,7 +20,7 @@ def test_a_night_of_known_size_costs_what_is_computed_by_hand():
     assert one.workers == 1
     assert one.state_bytes == 180_000 * STATE_BYTES
     assert one.moved_bytes == 2 * (8_200_000 + 3_600_000 + one.state_bytes)
-    assert one.report_hours == pytest.approx(180_000 * 208 / 35.6e6 / 3600)
+    assert one.report_hours == pytest.approx(180_000 * 106 / 35.6e6 / 3600)
     assert one.searches_per_second == pytest.approx(200 / 28_800)
 
 
