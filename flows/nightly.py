@@ -35,7 +35,7 @@ from pipeline.night.outlook import look_ahead
 from pipeline.night.read_spec import spec_name
 from pipeline.night.summary import NightSummary
 from pipeline.night.summary import as_markdown as as_summary
-from pipeline.report import as_markdown as as_links
+from pipeline.report.markdown import as_markdown as as_links
 from pipeline.settings import Settings, read_settings
 
 tell_our_errors_once()

@@ -10,7 +10,7 @@ from pipeline.lake import Lake
 from pipeline.night.send_alerts import send_alerts
 from pipeline.notify.alert_rules import read_rules
 from pipeline.process.signals import stoppable
-from pipeline.report import reports_page
+from pipeline.report.written_pages import reports_page
 from pipeline.settings import read_settings
 
 

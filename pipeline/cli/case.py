@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from decimal import Decimal
 from pathlib import Path
 
 from rich.text import Text
@@ -12,22 +11,19 @@ from pipeline.cli.terminal import Terminal, listing
 from pipeline.domain.amounts import cost_said
 from pipeline.domain.errors import LakeError
 from pipeline.domain.problem import Problem, whom_of
-from pipeline.domain.texts import printable, shortened
+from pipeline.domain.texts import printable
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
 from pipeline.lake.simulated import simulated_note
 from pipeline.publish.refresh import refresh
 from pipeline.replay.case_notes import case_row, cases_query, open_cases, refuse_unknown_places, say_of_case
 from pipeline.replay.finding import Row
+from pipeline.report.case_problems import problems_of
 from pipeline.settings import read_settings
 
 _LINES_OF_A_TABLE = 25
 # A narrower terminal shows each problem in a few lines.
 _WIDTH_OF_A_TABLE = 140
-_WAITING = ("new", "open")
-_STATUSES = (*_WAITING, "acknowledged", "muted")
-# Characters of a property's name, which may be of any length.
-_NAME = 120
 
 
 def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, output: Path | None) -> None:
@@ -44,7 +40,8 @@ def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, o
         show_query(f"SELECT {flat} FROM ({cases_query(places)})", form, limit, None, output)  # noqa: S608 - our own words
         return
     console = Terminal()
-    problems = _problems(open_cases(lake, None, places))[: limit or _LINES_OF_A_TABLE]
+    open_ids = [case["case_id"] for case in open_cases(lake, None, places)]
+    problems = problems_of(lake, open_ids)[: limit or _LINES_OF_A_TABLE]
     if note := simulated_note(lake.published_file):
         console.print(Text(note))
     if not problems:
@@ -58,57 +55,6 @@ def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, o
             # As Text, because they come from the supplier and must not be read as markup.
             table.add_row("\n".join(problem.cases), problem.status, *(Text(words) for words in _in_words(problem)))
         console.print(table)
-
-
-def _problems(cases: Sequence[Row]) -> list[Problem]:
-    """Return the problems of open cases: new ones first, then the most costly.
-
-    They are those of the digest, whose own functions need the drawing library, and with it a gigabyte of address space.
-    """
-    of_each: dict[tuple[object, str, bool], list[Row]] = {}
-    for case in cases:
-        whom = case["case_id"] if case["property_id"] is None else case["property_id"]
-        of_each.setdefault((whom, case["rule"], case["status"] in _WAITING), []).append(case)
-    groups = sorted(of_each.values(), key=_costly, reverse=True)
-    # The first case of a problem is new if one of them is.
-    return [_problem(group) for group in sorted(groups, key=lambda group: _STATUSES.index(group[0]["status"]))]
-
-
-def _problem(group: Sequence[Row]) -> Problem:
-    first = group[0]
-    markets = sorted({market for case in group for market in ([case["market"]] if case["market"] else case["markets"])})
-    finding = first["finding"]
-    if len(group) > 1:
-        number = sum(case["offers"] if first["stays"] else case["flags"] for case in group)
-        what = "offers" if first["stays"] else "findings"
-        place = f"In {first['market']}: " if first["market"] else ""
-        finding = f"{number:,} {what} in {len(markets)} markets. {place}{finding}"
-    return Problem(
-        cases={case["case_id"]: _market_and_cost(case) for case in group},
-        status=first["status"],
-        title=finding_rules()[first["rule"]].title,
-        whom=_whom(first),
-        markets=", ".join(markets) if first["scope"] != "market" else "",
-        finding=finding,
-        cost=cost_said(_cost_eur(group), [amount for case in group for amount in case["amounts"]]),
-        since=min(_opened_at(case) for case in group).date(),
-    )
-
-
-def _cost_eur(group: Sequence[Row]) -> Decimal | None:
-    """Return what cases cost together; None: that of one is unknown."""
-    known = [case["exposure_eur"] for case in group if case["exposure_eur"] is not None]
-    return sum(known, Decimal(0)) if len(known) == len(group) else None
-
-
-def _costly(group: Sequence[Row]) -> Decimal:
-    cost = _cost_eur(group)
-    return Decimal(-1) if cost is None else cost
-
-
-def _market_and_cost(case: Row) -> str:
-    cost = cost_said(case["exposure_eur"], case["amounts"])
-    return ", ".join(filter(None, (case["market"], cost)))
 
 
 def _in_words(problem: Problem) -> tuple[str, ...]:
@@ -159,14 +105,9 @@ def show_or_note(
     _print(case_row(lake, case_id))
 
 
-def _whom(case: Row) -> str:
-    name = case["property_name"]
-    return whom_of(case, name and printable(shortened(name, _NAME)))
-
-
 def _where(case: Row) -> str:
     markets = case["market"] or ", ".join(case["markets"]) or "all markets"
-    return f"{_whom(case)}, {markets}" if case["scope"] != "market" else _whom(case)
+    return f"{whom_of(case)}, {markets}" if case["scope"] != "market" else whom_of(case)
 
 
 def _opened_at(case: Row) -> datetime:

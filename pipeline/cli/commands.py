@@ -415,7 +415,7 @@ def report(
 ) -> None:
     """Write the reports of the published file: pages, with their figures as CSV, Parquet and JSON."""
     from pipeline.cli import report
-    from pipeline.report import Scope
+    from pipeline.report.scope import Scope
 
     scope = Scope(property_id, market.upper() if market else None, first, last, city=city, brand=brand, group=group)
     report.write(names or (), scope)

@@ -9,7 +9,7 @@ from pipeline.inputs.load import check as check_file
 from pipeline.inputs.load import load as load_file
 from pipeline.lake import Lake
 from pipeline.publish.refresh import catch_up, refresh
-from pipeline.report import reports_page
+from pipeline.report.written_pages import reports_page
 from pipeline.settings import read_settings
 
 

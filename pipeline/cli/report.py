@@ -8,7 +8,10 @@ from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.published_paths import refuse_damaged_reads
-from pipeline.report import REPORTS, Scope, reports_page, write_dictionary, write_reports
+from pipeline.report.page_files import REPORTS
+from pipeline.report.scope import Scope
+from pipeline.report.write import write_dictionary, write_reports
+from pipeline.report.written_pages import reports_page
 from pipeline.settings import read_settings
 
 

@@ -31,7 +31,8 @@ from pipeline.process.child import begun
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.quote.sample import Sample
-from pipeline.report import reports_page, write_reports
+from pipeline.report.write import write_reports
+from pipeline.report.written_pages import reports_page
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.identifiers import property_id
 from pipeline.sandbox.world.world import World

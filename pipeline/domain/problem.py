@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from pipeline.domain.texts import printable, shortened
+
+# Characters of a property's name, which may be of any length.
+_NAME = 120
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -25,9 +30,10 @@ class Problem:
     why_it_ended: str = ""
 
 
-def whom_of(case: Mapping[str, Any], name: str | None) -> str:
-    """Return whom a case of `report.finding_case` is about; `name` is the property's, as it is to be shown."""
+def whom_of(case: Mapping[str, Any]) -> str:
+    """Return whom a case of `report.finding_case` is about, with the property's name from `mart.property`."""
     if case["scope"] == "property":
+        name = case["property_name"] and printable(shortened(case["property_name"], _NAME))
         return f"property {case['property_id']}{f' ({name})' if name else ''}"
     pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
     return f"market {case['market']}{pair}" if case["scope"] == "market" else f"the supplier{pair}"

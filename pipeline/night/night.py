@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.night.summary import NightSummary
     from pipeline.notify.ways import Tell
     from pipeline.publish import Published
-    from pipeline.report import Written
+    from pipeline.report.page_files import Written
     from pipeline.sandbox.server.launch import SandboxProcess
 
 

@@ -41,7 +41,8 @@ from pipeline.process.log_lines import about_sweep
 from pipeline.process.signals import stoppable
 from pipeline.publish import published_sweeps
 from pipeline.publish.without_rows import published_without_rows
-from pipeline.report import reports_page, write_reports
+from pipeline.report.write import write_reports
+from pipeline.report.written_pages import reports_page
 from pipeline.sweep import close
 
 logger = logging.getLogger(__name__)

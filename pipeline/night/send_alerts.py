@@ -11,7 +11,8 @@ from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import Sent, tell_alerts
 from pipeline.notify.pages import page_address, page_addresses
 from pipeline.notify.ways import Tell
-from pipeline.report import problems_of, written_case_pages
+from pipeline.report.case_problems import problems_of
+from pipeline.report.written_pages import written_case_pages
 from pipeline.settings import Clock, Settings
 
 

@@ -2,7 +2,7 @@
 
 from pipeline.domain.search import STATUSES
 from pipeline.night.night import Night
-from pipeline.report import reports_page
+from pipeline.report.written_pages import reports_page
 
 
 def line_of(step: str, night: Night) -> str:

@@ -1,24 +1,15 @@
-"""Reports for people: self-contained pages, and the same figures as CSV, Parquet and JSON next to them."""
+"""Reports for people: self-contained pages, and the same figures as CSV, Parquet and JSON next to them.
 
-from pipeline.report.case_problems import problems_of
-from pipeline.report.markdown import as_markdown
-from pipeline.report.page_files import REPORTS, Written
-from pipeline.report.scope import Scope
-from pipeline.report.write import (
-    reports_page,
-    write_dictionary,
-    write_reports,
-    written_case_pages,
-)
+write          a night's reports, and the page of all nights
+written_pages  where they are
+page_files     the files of one page
+page           a page and its sections
+read           the relations of the published file, within a scope
+digest, parity, promotions, availability    the four pages
+case_page, property_pages                   the pages of cases and properties
+case_problems  problems for messages and the terminal
+dictionary     the data dictionary
+serve          the pages for a browser on this machine
 
-__all__ = [
-    "REPORTS",
-    "Scope",
-    "Written",
-    "as_markdown",
-    "problems_of",
-    "reports_page",
-    "write_dictionary",
-    "write_reports",
-    "written_case_pages",
-]
+Only what draws or writes pages imports the drawing library, which takes a second and a gigabyte of address space.
+"""

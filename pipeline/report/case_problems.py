@@ -61,7 +61,7 @@ def _problem(line: _Row, cases: list[_Row]) -> Problem:
         cases={case["case_id"]: _market_and_cost(case) for case in cases},
         status=first["status"],
         title=line["rule_words"],
-        whom=whom_of(first, first["property_name"]),
+        whom=whom_of(first),
         markets=of_scope.get(first["scope"], ""),
         finding=line["finding"],
         cost=line["cost"],

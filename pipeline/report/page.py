@@ -5,13 +5,15 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 from markupsafe import Markup
 
-from pipeline.report.charts import Drawing
 from pipeline.report.words import said
+
+if TYPE_CHECKING:
+    from pipeline.report.charts import Drawing
 
 # Rows of a table that a page shows; CSV and Parquet files have all.
 ROWS_SHOWN = 25
@@ -84,7 +86,7 @@ class Section:
     title: str
     note: str
     figures: pl.DataFrame
-    charts: Sequence[Markup | Drawing] = ()
+    charts: "Sequence[Markup | Drawing]" = ()
     columns: Sequence[Column] = ()
     why_empty: str = "Nothing to show yet."
     shown: int = ROWS_SHOWN

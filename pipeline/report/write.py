@@ -114,18 +114,6 @@ def write_dictionary(lake: Lake) -> Path:
     return lake.root / "reports" / _DICTIONARY
 
 
-def reports_page(lake: Lake) -> Path:
-    """Return the page of all nights."""
-    return lake.root / "reports" / "index.html"
-
-
-def written_case_pages(lake: Lake) -> dict[str, Path]:
-    """Return the written pages of cases of the last published night, ended ones too, by case id."""
-    with open_published(lake.published_file) as session:
-        folder = lake.root / "reports" / Reader(session, Scope()).night["sweep_id"] / CASES
-    return {page.stem: page for page in sorted(folder.glob("*.html"))}
-
-
 def _write_overview(lake: Lake, reader: Reader, *, has_dictionary: bool = False) -> Path:
     root = lake.root / "reports"
     # The dictionary is linked as that of the last night, so one of an earlier night is written again.

@@ -21,7 +21,7 @@ from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.night.night import Night
 from pipeline.publish import publish
-from pipeline.report import write_reports
+from pipeline.report.write import write_reports
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import Settings
 from pipeline.sweep import normalisers

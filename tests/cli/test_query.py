@@ -18,8 +18,8 @@ import duckdb
 import pytest
 
 from pipeline.cli import main
-from pipeline.cli.case import _whom
 from pipeline.cli.terminal import Terminal, cannot_write
+from pipeline.domain.problem import whom_of
 
 # A title that is set, a clipboard that is written, colours, bells and a text that reads from the right.
 HOSTILE = "a\x1b]0;owned\x07b\x1b]52;c;ZXZpbA==\x1b\\c\x1b[31md\x9b31me\x9d0;f\x9cg\x7fh\x08i\u202ej"
@@ -64,7 +64,7 @@ def test_no_control_character_reaches_the_terminal(query, form):
 def test_names_and_texts_of_any_length_are_cut_on_the_terminal(capsys):
     for name in ("x" * 2**20, "\x1b" * 2**20):
         case = {"scope": "property", "property_id": 1, "property_name": name, "market": "GB", "base_currency": None}
-        assert len(_whom(case)) < 600
+        assert len(whom_of(case)) < 600
         Terminal(soft_wrap=True).facts([("Offer", f"room_name {name}")])
         assert len(capsys.readouterr().out) < 10_000
 

@@ -33,7 +33,7 @@ from pipeline.night.overview import sweep_rows
 from pipeline.night.verify import verify
 from pipeline.publish import published_sweeps
 from pipeline.publish.pull import LakeFolder, pull
-from pipeline.report import write_dictionary, write_reports
+from pipeline.report.write import write_dictionary, write_reports
 
 pytestmark = pytest.mark.slow
 

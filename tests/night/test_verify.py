@@ -36,7 +36,7 @@ from pipeline.night.verify import verify
 from pipeline.notify.outbox import Outbox
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
-from pipeline.report import write_reports
+from pipeline.report.write import write_reports
 from pipeline.sample.generate import FOLDER
 
 pytestmark = pytest.mark.slow

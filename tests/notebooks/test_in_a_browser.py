@@ -19,7 +19,8 @@ from free_port import free_port
 from playwright.sync_api import expect, sync_playwright
 
 from pipeline.lake import Lake
-from pipeline.report import REPORTS, write_reports
+from pipeline.report.page_files import REPORTS
+from pipeline.report.write import write_reports
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

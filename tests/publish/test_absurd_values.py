@@ -15,7 +15,8 @@ from absurd_nights import ALL, VALUES, absurd_nights
 from pipeline.domain.tables import TABLES
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published, query_published
-from pipeline.report import REPORTS, write_reports
+from pipeline.report.page_files import REPORTS
+from pipeline.report.write import write_reports
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.night.summary import as_markdown, lines_of, refuse_failed_rules, summarise
 from pipeline.publish import publish
-from pipeline.report import write_reports
+from pipeline.report.write import write_reports
 
 pytestmark = pytest.mark.slow
 

@@ -30,12 +30,14 @@ from pipeline.notify.alerts import tell_alerts
 from pipeline.notify.pages import page_addresses
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
-from pipeline.report import Scope, write_reports, written_case_pages
 from pipeline.report import read as reading
 from pipeline.report.case_evidence import pieces
 from pipeline.report.case_page import _body, _notes
+from pipeline.report.scope import Scope
 from pipeline.report.script import TABLES
 from pipeline.report.thresholds import named_in
+from pipeline.report.write import write_reports
+from pipeline.report.written_pages import written_case_pages
 
 HOSTILE = '</code><script>alert("1")</script>\u202e' + "x" * 5_000
 CHARGES = {"minSellablePrice": 80, "prePromoTotal": 120.25, "discountPercentage": 0}

@@ -16,7 +16,9 @@ from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
 from pipeline.notify.pages import page_addresses
 from pipeline.publish import publish
-from pipeline.report import problems_of, write_reports, written_case_pages
+from pipeline.report.case_problems import problems_of
+from pipeline.report.write import write_reports
+from pipeline.report.written_pages import written_case_pages
 
 pytestmark = pytest.mark.slow
 

@@ -18,11 +18,12 @@ from pipeline.lake.database import query_published
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.replay.case_notes import say_of_case
-from pipeline.report import Scope, write_reports
 from pipeline.report.availability import _cells, _waiting
 from pipeline.report.chart_kinds import around_zero
 from pipeline.report.gaps import add_up, in_one_currency
 from pipeline.report.page import share
+from pipeline.report.scope import Scope
+from pipeline.report.write import write_reports
 
 from .conftest import night
 

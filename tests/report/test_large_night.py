@@ -13,11 +13,14 @@ import pytest
 
 from pipeline.domain.errors import LakeError
 from pipeline.lake.database import open_published
-from pipeline.report import REPORTS, Scope, large_night, page_files, write_reports
+from pipeline.report import large_night, page_files
 from pipeline.report.charts import here
 from pipeline.report.figures import write_figures
 from pipeline.report.page import Column, Page, Section
+from pipeline.report.page_files import REPORTS
 from pipeline.report.read import Reader
+from pipeline.report.scope import Scope
+from pipeline.report.write import write_reports
 
 
 @pytest.fixture

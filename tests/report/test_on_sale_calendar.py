@@ -10,8 +10,8 @@ import pytest
 from nights import started_at
 
 from pipeline.inputs.load import load
-from pipeline.report import write_reports
 from pipeline.report.on_sale_calendar import _by_property
+from pipeline.report.write import write_reports
 
 from .conftest import night
 

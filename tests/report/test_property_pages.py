@@ -12,8 +12,9 @@ from pipeline.cli.load import load as load_command
 from pipeline.inputs.load import load
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
-from pipeline.report import Scope, write_reports
 from pipeline.report import read as reading
+from pipeline.report.scope import Scope
+from pipeline.report.write import write_reports
 
 from .conftest import CHECK_IN, SCRIPT, night
 

@@ -27,17 +27,20 @@ from pipeline.lake import Lake
 from pipeline.lake.database import open_published, query_published
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
-from pipeline.report import REPORTS, Scope, reports_page, write_dictionary, write_reports
 from pipeline.report.chart_kinds import calendar
 from pipeline.report.charts import chart, svg
 from pipeline.report.dictionary import described
 from pipeline.report.figures import as_csv, as_json
 from pipeline.report.menu import link_quality_page
 from pipeline.report.page import Column
+from pipeline.report.page_files import REPORTS
 from pipeline.report.promotions import _counted
 from pipeline.report.read import Reader
+from pipeline.report.scope import Scope
 from pipeline.report.script import TABLES, TABLES_SOURCE
 from pipeline.report.words import readable
+from pipeline.report.write import write_dictionary, write_reports
+from pipeline.report.written_pages import reports_page
 
 from .conftest import CHECK_IN, FORMULA, SCRIPT, night
 

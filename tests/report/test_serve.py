@@ -19,9 +19,9 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from pipeline.domain.errors import InputError
-from pipeline.report import write_reports
 from pipeline.report.guard import Key
 from pipeline.report.serve import application, notebook_names, serve_reports
+from pipeline.report.write import write_reports
 
 NOTEBOOK = f"/notebooks/{notebook_names()[0]}/"
 FOREIGN_ORIGINS = ["https://attacker.example", "http://127.0.0.1:1", "http://localhost", "null", "file://"]

@@ -12,9 +12,10 @@ from playwright.sync_api import sync_playwright
 
 from pipeline.inputs.load import load
 from pipeline.publish.refresh import refresh
-from pipeline.report import Scope, write_reports
 from pipeline.report.page import Column, Page, Section
 from pipeline.report.render import render
+from pipeline.report.scope import Scope
+from pipeline.report.write import write_reports
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
