@@ -20,6 +20,8 @@ _LOOPBACK = "127.0.0.1"
 _READY_SECONDS = 120.0
 _STOP_SECONDS = 10.0
 _LOOK_SECONDS = 5.0
+# A busy server answers late, but one of many attempts succeeds.
+_SILENT_SECONDS = 300.0
 
 
 class PrefectServerFailed(NightauditError):
@@ -49,13 +51,18 @@ def prefect_server() -> Iterator[str]:
 
 @contextmanager
 def _own_server(address: str, port: int, log: Path) -> Iterator[None]:
-    """Run a server, and start it again if it ends by itself."""
+    """Run a server, and start it again if it ends by itself or no longer answers."""
     servers, has_ended = [_start(port, log)], threading.Event()
 
     def keep() -> None:
+        answered_at = time.monotonic()
         while not has_ended.wait(_LOOK_SECONDS):
-            if servers[-1].poll() is not None:
+            if answers(address):
+                answered_at = time.monotonic()
+            elif servers[-1].poll() is not None or time.monotonic() - answered_at > _SILENT_SECONDS:
+                _stop(servers[-1])
                 servers.append(_start(port, log))
+                answered_at = time.monotonic()
 
     keeper = threading.Thread(target=keep, name="Prefect server", daemon=True)
     try:

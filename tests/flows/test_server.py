@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -39,6 +40,8 @@ def started(monkeypatch, tmp_path):
 
     monkeypatch.setattr(server, "_start", start)
     monkeypatch.setattr(server, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(server, "_SILENT_SECONDS", 3.0)
+    monkeypatch.setattr(server, "_STOP_SECONDS", 0.5)
     monkeypatch.setenv("PREFECT_API_URL", "")
     given = {PREFECT_HOME: tmp_path, PREFECT_SERVER_API_PORT: free_port()}
     # Other tests have a server of their own, whose address may still be set.
@@ -47,15 +50,15 @@ def started(monkeypatch, tmp_path):
     assert all(each.poll() is not None for each in made)
 
 
-def test_a_server_of_our_own_that_ends_is_started_again_at_the_same_address(started):
+@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["ends", "hangs"])
+def test_a_server_of_our_own_that_is_lost_is_started_again_at_the_same_address(started, fault):
     from flows.server import answers, prefect_server
 
     with prefect_server() as address:
         assert os.environ["PREFECT_API_URL"] == address
-        started[0].kill()
-        started[0].wait()
+        started[0].send_signal(fault)
         ends_at = time.monotonic() + 60
-        while not answers(address):
+        while len(started) < 2 or not answers(address):
             assert time.monotonic() < ends_at
             time.sleep(0.1)
     assert len(started) == 2
