@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -120,6 +121,11 @@ def _day_option(name: str, meaning: str) -> OptionInfo:
 
 
 Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest suitable one.", show_default=False)]
+
+
+def _starting(words: Sequence[str]) -> Callable[[str], list[str]]:
+    """Return what completes an argument in a shell: those of the words that start like it."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
 
 
 def _version(wanted: bool) -> None:
@@ -349,7 +355,13 @@ def case(
 
 @app.command()
 def load(
-    kind: Annotated[str, typer.Argument(help="prices, rates, property-map, weights or properties.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="prices, rates, property-map, weights or properties.",
+            autocompletion=_starting(("prices", "rates", "property-map", "weights", "properties")),
+        ),
+    ],
     file: Annotated[
         Path,
         typer.Argument(help="CSV or Parquet file; for rates, the ECB's zip or CSV file.", show_default=False),
@@ -403,7 +415,11 @@ def drift(
 def report(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="digest, parity, promotions or availability. Omitted: all.", show_default=False),
+        typer.Argument(
+            help="digest, parity, promotions or availability. Omitted: all.",
+            show_default=False,
+            autocompletion=_starting(("digest", "parity", "promotions", "availability")),
+        ),
     ] = None,
     property_id: Annotated[int | None, typer.Option("--property", help="Only this property.")] = None,
     market: Annotated[str | None, typer.Option("--market", help="Only this market.")] = None,

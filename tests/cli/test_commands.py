@@ -595,6 +595,27 @@ def test_the_doctor_names_what_is_wrong(user, run_here, supplier, ids):
     assert 'See the lines with `"is_passed": false` above.' in for_programs.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("load pr", "prices\nproperty-map\nproperties"),
+        ("report d", "digest"),
+        ("query --format x", "xlsx"),
+        ("hea", "health"),
+    ],
+)
+def test_a_shell_completes_commands_options_and_arguments(user, words, offered):
+    typed = f"nightaudit {words}"
+    user.environment |= {
+        "_NIGHTAUDIT_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }
+    installed = [str(Path(sys.executable).with_name("nightaudit"))]
+    done = subprocess.run(installed, cwd=user.home, env=user.environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == offered
+
+
 def test_help_imports_nothing_heavy():
     code = (
         "import sys; from typer.testing import CliRunner; from pipeline.cli.commands import app; "
