@@ -10,6 +10,7 @@ from pipeline.domain.errors import UnknownSweep
 from pipeline.domain.search import Operation
 from pipeline.domain.stored import STORED
 from pipeline.lake import Lake
+from pipeline.lake.pulled import refuse_pulled
 from pipeline.lake.raw import read_manifest
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.replay.drift import drift_of
@@ -24,6 +25,7 @@ def show_drift(sweep_id: str | None, form: str) -> None:
     """Print how a sweep's answers deviate from the document: the latest sweep's, if none is named."""
     settings = read_settings()
     lake = Lake(settings.lake)
+    refuse_pulled(lake.root)
     known = lake.sweep_ids()
     if not known:
         raise UnknownSweep(f"The lake {lake.root} has no sweeps yet.", hint="Run one: nightaudit sweep")

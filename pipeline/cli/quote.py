@@ -8,6 +8,7 @@ from rich.text import Text
 
 from pipeline.cli.terminal import Terminal, listing
 from pipeline.lake import Lake
+from pipeline.lake.pulled import refuse_pulled
 from pipeline.lake.simulated import SIMULATED
 from pipeline.night.quotes import QuoteSummary, all_summaries, quote
 from pipeline.process.signals import stoppable
@@ -40,7 +41,9 @@ def ask(size: int, markets: Sequence[str], property_ids: Sequence[int], seed: in
 def show_ledger() -> None:
     """Print every run of quotes with its outcomes."""
     settings = read_settings()
-    found = all_summaries(Lake(settings.lake), settings.max_body_bytes)
+    lake = Lake(settings.lake)
+    refuse_pulled(lake.root)
+    found = all_summaries(lake, settings.max_body_bytes)
     console = Terminal()
     if not found:
         console.print("No quotes have been requested. Quotes make reservations: see nightaudit quote --help")

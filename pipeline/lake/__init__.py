@@ -20,6 +20,7 @@ user_sql         the permitted statements of users, and their session
 user_query       a user's query within limits of time and memory; query_child is its process
 allowance        the daily cap on calls, kept in the lake
 published_paths  the published file in another folder
+pulled           folders that hold what another lake has published
 s3               a lake on S3: its log of commits, and this machine's copy of it
 """
 

@@ -38,6 +38,7 @@ from pipeline.lake.mark import (
     next_folder,
     rebuilt_folders,
 )
+from pipeline.lake.pulled import refuse_pulled
 from pipeline.lake.writer_lock import locked, write_failed
 from pipeline.process.regular_file import unusable_name
 
@@ -284,7 +285,8 @@ class Lake(Layout):
 
     @contextmanager
     def writing(self, what: str) -> Iterator[None]:
-        """Hold the lake's one writer lock. Raises LakeBusy at once if another process has it.
+        """Hold the lake's one writer lock. Raises LakeBusy at once if another process has it, and InputError in
+        a folder that was pulled.
 
         The system drops the lock when its process dies, so nothing needs cleaning up after a kill. A lake on S3 is
         claimed there as well, and what was written is committed at the end.
@@ -327,6 +329,7 @@ class Lake(Layout):
         if not self.local(MARK).is_file():
             # Not created yet, or lost.
             self._store = None
+        refuse_pulled(self.root)
         self._made()
         with locked(self.root, self.address, what):
             # Another writer may have rebuilt the tables since this lake was opened.

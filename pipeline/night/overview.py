@@ -13,8 +13,8 @@ from pipeline.lake import Lake
 from pipeline.lake.database import connect, query_published, rows_of, select_files
 from pipeline.lake.delta import committed_files
 from pipeline.lake.ledger import published_sweeps
+from pipeline.lake.pulled import pulled_from
 from pipeline.lake.raw import landed, read_ending, read_manifest
-from pipeline.publish.pull import pulled_from
 
 
 @dataclass(frozen=True, slots=True)

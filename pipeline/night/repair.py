@@ -10,9 +10,9 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER, damaged_of
 from pipeline.lake.delta import committed_files, committed_sizes
 from pipeline.lake.ledger import copies_of_entry, published_sweeps
+from pipeline.lake.pulled import pulled_from
 from pipeline.lake.raw import is_retired
 from pipeline.publish.last_published import is_superseded
-from pipeline.publish.pull import pulled_from
 
 logger = logging.getLogger(__name__)
 

@@ -27,13 +27,13 @@ from pipeline.lake.database import failed_query, query_published
 from pipeline.lake.delta import committed_sizes, is_committed
 from pipeline.lake.expected import files_of_lake, missing_files, not_files, without_checksums
 from pipeline.lake.ledger import copies_of_entry, damaged_entries, lost_entries
+from pipeline.lake.pulled import pulled_from
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
 from pipeline.lake.sweep_files import files_of_sweep, retirement, sweep_of
 from pipeline.night.compare_raw import compare_with_raw
 from pipeline.night.repair import consequences, not_as_committed
 from pipeline.night.witnesses import missing_folders
 from pipeline.publish import LedgerEntry, published_sweeps
-from pipeline.publish.pull import pulled_from
 from pipeline.settings import Settings
 from pipeline.sweep.load import is_sweep_loaded
 

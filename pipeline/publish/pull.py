@@ -18,11 +18,10 @@ from pipeline.lake import Lake, beside, put_in_place, write_in_place
 from pipeline.lake.checksums import Recorded, Sum, sum_of_file
 from pipeline.lake.files import noted_as_gone, remove_left_over
 from pipeline.lake.published_paths import PUBLISHED, paths_read_by, read_from_here
+from pipeline.lake.pulled import NOTE, pulled_from
 from pipeline.lake.s3.commit_log import CommitLog, Listing
 from pipeline.lake.s3.object_store import Store
 
-# Marks a folder as pulled and says from where; other folders are never written to.
-_NOTE = "pulled.json"
 # Marks the folder as a lake, so that the commands find the published file.
 _MARK = "lake.json"
 
@@ -123,11 +122,11 @@ def pull(source: Source, folder: Path) -> Pulled:
         raise _not_published(source)
     try:
         # First the note: a folder that a killed pull has left must be one that the next pull may fill.
-        write_in_place(folder / _NOTE, json.dumps({"from": source.name}).encode(), folder)
+        write_in_place(folder / NOTE, json.dumps({"from": source.name}).encode(), folder)
         file.parent.mkdir(exist_ok=True)
     except OSError as error:
         raise _no_folder(folder, error) from None
-    for place in (file, folder / _NOTE, folder / _MARK):
+    for place in (file, folder / NOTE, folder / _MARK):
         remove_left_over(place)
     before = paths_read_by(file) if file.exists() else set()
     arrived = beside(file)
@@ -162,19 +161,11 @@ def pull(source: Source, folder: Path) -> Pulled:
     return Pulled(file, len(missing), sum(wanted[path] for path in missing), len(wanted) - len(missing), removed)
 
 
-def pulled_from(folder: Path) -> str | None:
-    """Return where a folder was pulled from; None: it was not pulled."""
-    try:
-        return str(json.loads((folder / _NOTE).read_text())["from"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
 def _refuse_other(source: Source, folder: Path) -> None:
     """Raise InputError if a folder holds something that was not pulled from this source."""
     try:
         # A pull that was killed at once has left no more than its note under construction.
-        if not folder.exists() or all(fnmatchcase(each.name, f".{Path(_NOTE).stem}-*") for each in folder.iterdir()):
+        if not folder.exists() or all(fnmatchcase(each.name, f".{Path(NOTE).stem}-*") for each in folder.iterdir()):
             return
     except OSError as error:
         raise _no_folder(folder, error) from None

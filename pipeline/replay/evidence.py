@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
+from pipeline.lake.pulled import refuse_pulled
 from pipeline.lake.raw import read_manifest
 from pipeline.lake.raw_answer import Evidence, evidence_at
 from pipeline.lake.records import read_record
@@ -20,7 +21,10 @@ class QuoteEvidence:
 
 
 def evidence_of(lake: Lake, address: str) -> Evidence | QuoteEvidence:
-    """Return what is at the raw address of a search or a quote. Raises what `evidence_at` raises."""
+    """Return what is at the raw address of a search or a quote. Raises what `evidence_at` raises,
+    and InputError in a folder that was pulled.
+    """
+    refuse_pulled(lake.root)
     address = address.strip()
     if not address.startswith("quotes/"):
         return evidence_at(lake, address)

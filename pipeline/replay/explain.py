@@ -15,6 +15,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import FINDING_COLUMNS
 from pipeline.lake import Lake
 from pipeline.lake.database import rows_of
+from pipeline.lake.pulled import refuse_pulled
 from pipeline.lake.raw_answer import Evidence
 from pipeline.lake.relations import Relation, detectors, finding_rules, relation, sources
 from pipeline.publish import published_sweeps
@@ -104,9 +105,10 @@ def explain(
 ) -> Explanation:
     """Trace a flag, or a finding that is not a flag, to its raw answers and judge them again.
 
-    `watch` gets the number of nights that are replayed, and that of all. Raises InputError for an unknown id, LakeError
-    if raw answers are gone, and CorruptObject if they are not the ones that were loaded.
+    `watch` gets the number of nights that are replayed, and that of all. Raises InputError for an unknown id and in a
+    folder that was pulled, LakeError if raw answers are gone, and CorruptObject if they are not those that were loaded.
     """
+    refuse_pulled(lake.root)
     is_flag = bool(rows_in(lake, "SELECT 1 FROM report.flag_history WHERE flag_id = $flag_id", {"flag_id": flag_id}))
     flag = flag_row(lake, flag_id) if is_flag else finding_row(lake, flag_id) or flag_row(lake, flag_id)
     answers = answers_behind(lake, [flag])

@@ -17,6 +17,7 @@ from pipeline.domain.errors import NightauditError
 from pipeline.domain.tables import CELL, OFFER, PENALTY, PROMOTION, SEARCH
 from pipeline.lake import Lake
 from pipeline.lake.database import rows_of, select_files
+from pipeline.lake.pulled import pulled_from
 from pipeline.lake.raw import RawRecord, read_shard
 from pipeline.lake.raw_answer import Evidence, evidence_at
 from pipeline.lake.sweep_files import sweep_files
@@ -186,7 +187,10 @@ def _raw(
 ) -> tuple[Evidence | None, str]:
     """Return the raw record of a search, or None and why it cannot be shown."""
     if not lake.exists(address.partition("#")[0]):
-        return None, "The raw answer is no longer kept (NIGHTAUDIT_RAW_NIGHTS); the numbers come from the tables."
+        why = "The raw answer is no longer kept (NIGHTAUDIT_RAW_NIGHTS)"
+        if pulled_from(lake.root):
+            why = "This copy has no raw answers"
+        return None, f"{why}; the numbers come from the tables."
     try:
         return evidence_at(lake, address, records_of=records_of, loaded=(search["body_sha256"],)), ""
     except NightauditError as error:

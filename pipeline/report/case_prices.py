@@ -76,7 +76,9 @@ def selling_prices(session: duckdb.DuckDBPyConnection, lake: Lake, flags: Sequen
     by_flag = defaultdict(list)
     for row in loaded:
         by_flag[row["flag_id"]].append(row)
-    published_at = {entry.sweep_id: entry.published_at for entry in published_sweeps(lake)}
+    # A folder that was pulled has no ledger. Nothing is loaded between the two times while a night runs.
+    published_at = dict(session.execute("SELECT sweep_id, finished_at FROM mart.sweep").fetchall())
+    published_at |= {entry.sweep_id: entry.published_at for entry in published_sweeps(lake)}
     found = {}
     for flag in about:
         ordered = sorted(by_flag[flag["flag_id"]], key=_LATEST)

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 from datetime import timedelta
+from pathlib import Path
 
 import duckdb
 import pytest
 from nights import FIRST_DAY, load_night, started_at
 from typer.testing import CliRunner
 
+import pipeline
 from pipeline.cli.commands import app
 from pipeline.domain.errors import CorruptObject, InputError, LakeError
 from pipeline.lake import Lake
@@ -205,6 +207,39 @@ def test_the_command_says_what_it_copied_and_queries_read_the_folder(lake, tmp_p
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(laptop))
     asked = CliRunner().invoke(app, ["query", "SELECT count(*) AS offers FROM lake.offer", "--format", "csv"])
     assert asked.output == "offers\n4\n", asked.output
+
+
+_NOT_IN_A_COPY = (
+    "case case-1 --note checked",
+    "load properties properties.csv",
+    "nightly",
+    "sweep",
+    "alerts",
+    "rebuild",
+    "lake --apply",
+    "explain floor_breach-1",
+    "show raw/20300401T023000Z-000000/0.parquet#0",
+    "drift",
+    "quote",
+)
+
+
+def test_a_copy_is_not_written_to_and_says_where_raw_answers_are(lake, tmp_path, monkeypatch):
+    laptop = tmp_path / "laptop"
+    pull(LakeFolder(lake), laptop)
+    before = files_in(laptop)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "properties.csv").write_text("property_id,property_name\n1,Ours\n")
+    (tmp_path / "alerts.toml").write_bytes((Path(pipeline.__file__).parent / "sample" / "alerts.toml").read_bytes())
+    monkeypatch.setenv("NIGHTAUDIT_ALERTS", "alerts.toml")
+    monkeypatch.setenv("NIGHTAUDIT_NOTIFY_WEBHOOK", "http://127.0.0.1:9/")
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(laptop))
+    for command in _NOT_IN_A_COPY:
+        done = CliRunner().invoke(app, command.split())
+        said = " ".join(str(done.exception).split())
+        assert said.startswith(f"{laptop} is a copy of what {lake.root} has published"), f"{command}: {said}"
+        assert f"nightaudit pull {lake.root} {laptop}" in said
+    assert files_in(laptop) == before
 
 
 @pytest.mark.parametrize(("command", "ends_with"), [("status", 0), ("health", 1)])

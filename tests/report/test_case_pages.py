@@ -29,6 +29,7 @@ from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
 from pipeline.notify.pages import page_addresses
 from pipeline.publish import publish
+from pipeline.publish.pull import LakeFolder, pull
 from pipeline.publish.refresh import refresh
 from pipeline.report import read as reading
 from pipeline.report.case_evidence import pieces
@@ -240,6 +241,15 @@ def test_raw_answers_that_are_not_kept_are_said_to_be_gone_and_the_numbers_stay(
     assert page.count("The raw answer is no longer kept") == 2
     assert row_of(page, "Total for the stay")[:2] == ["131.005 EUR", "120.25 EUR"]
     assert "<dt>Body</dt>" not in page
+
+
+def test_a_pulled_copy_has_the_same_pages_without_raw_answers(lake, tmp_path):
+    copy = Lake(str(tmp_path / "laptop"))
+    pull(LakeFolder(lake), copy.root)
+    assert row_of(page_of(copy, "floor_breach"), "Your selling price") == row_of(
+        page_of(lake, "floor_breach"), "Your selling price"
+    )
+    assert page_of(copy, "list_detail_mismatch").count("This copy has no raw answers") == 2
 
 
 def test_a_raw_answer_that_is_not_the_one_that_was_loaded_is_not_shown(lake):
