@@ -86,7 +86,9 @@ def _(alt, ask, markets, mo, pl, product_type):
         product_type=product_type.value,
         markets=markets.value or [""],
     )
-    tonight = answers.filter(answers["check_in"].is_null() & (answers["stays"] > 0))
+    tonight = answers.filter(answers["check_in"].is_null() & (answers["stays"] > 0)).with_columns(
+        decision=pl.format("{}, {}", "market", "lead_days")
+    )
     _markets = ", ".join(f"'{market}'" for market in markets.value or [""])
     query = f"""SELECT market, lead_days, answer, round(100 * paid_share, 1) AS paid_pct,
        round(100 * cost_share, 1) AS cost_pct, round(lower_pct, 1) AS lower_pct,
@@ -109,7 +111,7 @@ ORDER BY market, lead_days"""  # noqa: S608 - the values are the relation's own
         else ""
     )
     _base = alt.Chart(tonight).encode(
-        y=alt.Y("lead_days:O", title="Days ahead"),
+        y=alt.Y("decision:N", title="Market, days ahead", sort=None),
         color=alt.Color(
             "answer:N",
             title=None,
@@ -122,15 +124,14 @@ ORDER BY market, lead_days"""  # noqa: S608 - the values are the relation's own
         title="Share of offers where waiting paid off, minus share where it cost money",
         axis=alt.Axis(format="+.0%"),
     )
-    _drawn = (
-        alt.layer(
-            _base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=_axis, x2="balance_highest:Q"),
-            _base.mark_point(filled=True, size=80).encode(x="balance:Q"),
-            alt.Chart(tonight).mark_rule(strokeDash=[3, 3]).encode(x=alt.datum(0)),
-        )
-        .properties(width=560, height=alt.Step(20))
-        .facet(row=alt.Row("market:N", title=None))
-        .properties(title=", ".join(f"{count} x {answer}" for answer, count in _said.items() if count))
+    _drawn = alt.layer(
+        _base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=_axis, x2="balance_highest:Q"),
+        _base.mark_point(filled=True, size=80).encode(x="balance:Q"),
+        alt.Chart(tonight).mark_rule(strokeDash=[3, 3]).encode(x=alt.datum(0)),
+    ).properties(
+        width="container",
+        height=alt.Step(20),
+        title=", ".join(f"{count} x {answer}" for answer, count in _said.items() if count),
     )
     mo.vstack(
         [
@@ -202,7 +203,7 @@ def _(alt, answers, mo, pl):
                 + " On the dashed line, answer and outcome agree; pale points are outside their interval. An interval "
                 "allows for chance among stays, not for events that move a whole market at once."
             ),
-            alt.layer(_diagonal, _points).properties(width=420, height=420),
+            alt.layer(_diagonal, _points).properties(width="container", height=420),
         ]
     )
 
@@ -228,7 +229,7 @@ def _(alt, ask, furthest, markets, mo, product_type):
             tooltip=["market", "lead_days", "pairs", "index_first"],
         )
         .properties(
-            width=680, height=240, title=f"{int(path['pairs'].sum()):,} prices, each compared with its own past"
+            width="container", height=240, title=f"{int(path['pairs'].sum()):,} prices, each compared with its own past"
         )
     )
     mo.vstack([mo.md("## Prices"), _lines]) if path.height else mo.md(
@@ -265,7 +266,7 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
             strokeWidth=alt.StrokeWidth("market:N", title=None, scale=alt.Scale(range=[6, 1.5])),
             tooltip=["market", "lead_days", "at_risk", "ended", "on_sale_share"],
         )
-        .properties(width=680, height=240, title=f"{int(curve['ended'].sum()):,} cells {_ended}")
+        .properties(width="container", height=240, title=f"{int(curve['ended'].sum()):,} cells {_ended}")
     )
     mo.vstack([mo.md("## Sell-out"), _steps]) if curve["at_risk"].sum() else mo.md(
         "## Sell-out\n\nThis chart needs two answers for the same cell, on different nights."

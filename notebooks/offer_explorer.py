@@ -255,11 +255,11 @@ def _(alt, counted, counted_of_all, currency, kept, kept_days, mo, on_sale, show
             .mark_bar(color="#2c64a0", cursor="pointer")
             .encode(
                 x=alt.X("shown:Q", title=what, axis=alt.Axis(tickCount=4)),
-                y=alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
+                y=alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=180)),
                 tooltip=["label", *says],
             )
             .add_params(clicked)
-            .properties(width=260, height=alt.Step(20), title=title)
+            .properties(width="container", height=alt.Step(20), title=alt.Title(title, frame="bounds"))
         )
         return mo.ui.altair_chart(drawn, on_change=lambda rows: tell(rows[column].to_list()))
 
@@ -277,7 +277,7 @@ def _(alt, condition, get_boards, get_lead, get_markets, get_properties, grouped
     _brush = alt.selection_interval(name="brush", encodings=["x"], **({"value": {"x": _lead}} if _lead else {}))
     _chart = (
         alt.Chart(_days)
-        .mark_bar(color="#2c64a0", width=0.9 * 680 / (_to - _from))
+        .mark_bar(color="#2c64a0", width=alt.expr(f"0.9 * width / {_to - _from}"))
         .encode(
             x=alt.X(
                 "lead_days:Q",
@@ -289,7 +289,7 @@ def _(alt, condition, get_boards, get_lead, get_markets, get_properties, grouped
             tooltip=["lead_days", *says],
         )
         .add_params(_brush)
-        .properties(width=680, height=150, title="Lead time: drag over a range")
+        .properties(width="container", height=150, title="Lead time: drag over a range")
     )
 
     def _narrow(rows):
@@ -342,7 +342,11 @@ def _(bars, condition, first, get_boards, get_lead, get_markets, get_properties,
 
 @app.cell
 def _(board_chart, market_chart, mo, property_chart):
-    mo.hstack([mo.vstack([market_chart, board_chart]), property_chart], justify="start", wrap=True, gap=1)
+    # Charts as wide as their column, and one column on a phone.
+    mo.Html(
+        '<div style="display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 1rem">'
+        f"<div>{market_chart}{board_chart}</div><div>{property_chart}</div></div>"
+    )
 
 
 @app.cell

@@ -130,7 +130,7 @@ def _(alt, ask, counted, judged, mo, reference):
             tooltip=["market", "verdict", "offers"],
         )
         .properties(
-            width=640,
+            width="container",
             height=alt.Step(28),
             title=f"Of {counted['offers'].sum():,} offers, {_of.get('lose', 0):,} are dearer than in {reference}, "
             f"{_of.get('win', 0):,} cheaper",
@@ -152,7 +152,7 @@ def _(alt, ask, counted, judged, mo, reference):
             color=alt.Color("market:N", title=None),
             tooltip=["market", "from_pct", "offers"],
         )
-        .properties(width=640, height=190)
+        .properties(width="container", height=190)
     )
     mo.vstack([_bars, _spread])
 

@@ -186,7 +186,7 @@ def _(alt, currency, history, mo, pl, room, with_floor):
     mo.vstack(
         [
             alt.layer(*_layers).properties(
-                width=680,
+                width="container",
                 height=340,
                 title=f"{_changed} of {_of_offers}",
             ),

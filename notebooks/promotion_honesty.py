@@ -121,7 +121,9 @@ LIMIT 200"""  # noqa: S608 - the values are the relation's own
             tooltip=["verdict", "offers"],
         )
         .properties(
-            width=620, height=alt.Step(30), title=f"{_counts['offers'].sum():,} promoted offers in {market.value}"
+            width="container",
+            height=alt.Step(30),
+            title=f"{_counts['offers'].sum():,} promoted offers in {market.value}",
         )
     )
     mo.stop(found.height == 0, mo.md("No promoted offer of this kind is on sale."))
@@ -167,7 +169,7 @@ def _(alt, ask, mo, offer):
     mo.vstack(
         [
             alt.layer(_reported, _charged, _points).properties(
-                width=680,
+                width="container",
                 height=260,
                 title=f"Stated before: {offer.value['pre_promo_total']:,.2f}; highest ever charged: "
                 f"{offer.value['highest']:,.2f} {offer.value['currency']}",

@@ -240,6 +240,19 @@ def test_a_report_is_whole_on_a_phone(page, address, lake, report):
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
+@pytest.mark.parametrize(
+    "notebook", ["offer_explorer", "price_trends", "parity_explorer", "promotion_honesty", "booking_window"]
+)
+def test_the_charts_of_a_notebook_are_whole_on_a_phone(page, address, notebook):
+    page.set_viewport_size(PHONE)
+    page.goto(f"{address}/notebooks/{notebook}/")
+    charts = page.locator("canvas.marks, svg.marks")
+    expect(charts.first).to_be_visible(timeout=30_000)
+    _all_settled(page, charts)
+    boxes = [charts.nth(number).bounding_box() for number in range(charts.count())]
+    assert [box["x"] + box["width"] <= PHONE["width"] for box in boxes] == [True] * len(boxes)
+
+
 HOSTILE = """<!doctype html><title>waiting</title><body><script>
 const target = "%(target)s", socket = target.replace("http:", "ws:"), got = [];
 const attempts = [
