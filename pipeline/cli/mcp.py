@@ -10,9 +10,11 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from anyio import from_thread
 from pydantic import Field
 
 from pipeline import __version__
@@ -70,6 +72,7 @@ def server(settings: Settings, queries: Queries | None = None) -> MCPServer:
     """Return the server of a lake with its tools. Raises InputError if the SDK is not installed."""
     try:
         from mcp.server import MCPServer
+        from mcp.server.mcpserver import Context
         from mcp.types import ToolAnnotations
     except ImportError:
         raise InputError(
@@ -78,9 +81,12 @@ def server(settings: Settings, queries: Queries | None = None) -> MCPServer:
     made: MCPServer = MCPServer("nightaudit", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     tools = _Tools(settings, queries or Queries())
-    named = (tools.relations, tools.describe, tools.query, tools.cases, tools.case, tools.findings, tools.explain)
-    for tool in (*named, tools.evidence):
-        made.add_tool(ending_with_its_call(tool), annotations=reads, structured_output=False)
+    named = (tools.relations, tools.describe, tools.query, tools.cases, tools.case, tools.findings, tools.evidence)
+    explained = ending_with_its_call(tools.explain)
+    # The SDK knows the parameter by its class, which cannot be named before the SDK is imported.
+    explained.__annotations__ = explained.__annotations__ | {"context": Context}
+    for tool in (*map(ending_with_its_call, named), explained):
+        made.add_tool(tool, annotations=reads, structured_output=False)
     return made
 
 
@@ -153,7 +159,9 @@ class _Tools:
         )
 
     def explain(
-        self, flag_id: Annotated[str, Field(description="Id from `findings`, or of a case: its first finding.")]
+        self,
+        flag_id: Annotated[str, Field(description="Id from `findings`, or of a case: its first finding.")],
+        context: Any,  # noqa: ANN401 - see server()
     ) -> str:
         """Trace a finding to its raw answers and recompute it, offline."""
         from pipeline.cli.explain import as_json as explained_as_json
@@ -162,7 +170,8 @@ class _Tools:
 
         with _reported():
             first, *_ = flags_of_cases(self._lake, [flag_id])
-            explained = explain(self._lake, first, self._settings.max_body_bytes)
+            watch = partial(from_thread.run, context.report_progress)
+            explained = explain(self._lake, first, self._settings.max_body_bytes, watch)
             return _cut(_json(_noted(simulated_note(self._lake.published_file)) | explained_as_json(explained)))
 
     def evidence(

@@ -144,6 +144,32 @@ def test_a_case_leads_to_the_findings_that_say_it_best(settings):
 
 
 @pytest.mark.slow
+def test_an_explanation_reports_how_many_nights_are_replayed(settings, monkeypatch):
+    """An assistant that is told of progress does not give up on a long call."""
+
+    def explained(_lake, flag_id, _max_body_bytes, watch):
+        watch(1, 3)
+        watch(3, 3)
+        raise InputError(f"There is no {flag_id}.")
+
+    monkeypatch.setattr("pipeline.replay.explain.explain", explained)
+    told = []
+
+    async def ask():
+        async def tell(done, total, _message):
+            told.append((done, total))
+
+        async with Client(server(settings)) as client:
+            (listed,) = [tool for tool in (await client.list_tools()).tools if tool.name == "explain"]
+            assert list(listed.input_schema["properties"]) == ["flag_id"]
+            return await client.call_tool("explain", {"flag_id": "floor_breach-1"}, progress_callback=tell)
+
+    ((_, said),) = texts([asyncio.run(ask())])
+    assert "There is no floor_breach-1." in said
+    assert told == [(1, 3), (3, 3)]
+
+
+@pytest.mark.slow
 def test_a_query_is_cut_at_its_limit_and_one_that_writes_or_reaches_out_is_refused(settings, tmp_path):
     (tmp_path / "secret.csv").write_text("a\nsecret\n")
     answers = texts(
