@@ -93,19 +93,26 @@ def refuse_earlier(lake: Lake, now: datetime, *, is_new: bool = False) -> None:
 
 
 def command_to_go_on(lake: Lake, sweep_id: str) -> str:
-    """Return the command that continues with a loaded sweep; empty: no step is missing, or that cannot be read."""
+    """Return the command that continues with a loaded sweep; empty: no step is missing, or that cannot be read.
+
+    A line about the verdict follows if the audit has blocked the sweep.
+    """
     try:
         done = done_steps(lake, sweep_id)
         if is_published(lake, sweep_id):
             return "" if done is None or done >= _LAST_STEPS else "nightaudit nightly"
-        if done is not None:
-            return "nightaudit nightly"
         # A slow import.
         from pipeline.audit import stored_audit
 
-        return f"nightaudit {'audit' if stored_audit(lake, sweep_id) is None else 'publish'} {sweep_id}"
+        verdict = stored_audit(lake, sweep_id)
     except LakeError:
         return ""
+    if verdict is not None and not verdict.is_passed:
+        said = "The audit blocked it. For new answers: nightaudit sweep"
+        return f'nightaudit publish {sweep_id} --override "reason"\n{said}'
+    if done is not None:
+        return "nightaudit nightly"
+    return f"nightaudit {'audit' if verdict is None else 'publish'} {sweep_id}"
 
 
 _LAST_STEPS = frozenset({"report", "alert"})

@@ -22,6 +22,7 @@ from pipeline.lake.database import query_published
 from pipeline.lake.delta import is_committed
 from pipeline.night import nightly
 from pipeline.night.gate import accept, audit_sweep, publish_checked, refuse_blocked, report_page, tell_if_blocked
+from pipeline.night.latest import command_to_go_on
 from pipeline.night.night import Night
 from pipeline.night.read_spec import mark_as_demo
 from pipeline.notify.blocked import messages
@@ -98,6 +99,10 @@ def test_a_blocked_night_keeps_the_last_good_one_and_an_override_is_written_down
     assert sweep_id(0) in blocked.value.kept
     assert "--override" in blocked.value.hint
     assert "request new answers: nightaudit sweep" in blocked.value.hint
+    assert command_to_go_on(lake, sweep_id(1)).splitlines() == [
+        f'nightaudit publish {sweep_id(1)} --override "reason"',
+        "The audit blocked it. For new answers: nightaudit sweep",
+    ]
     with pytest.raises(GateBlocked):
         publish_checked(lake, sweep_id(1), started_at(1))
     assert asked(lake, "SELECT sweep_id, audit FROM mart.sweep") == [(sweep_id(0), "passed")]
