@@ -85,7 +85,7 @@ def server(settings: Settings, queries: Queries | None = None) -> MCPServer:
     explained = ending_with_its_call(tools.explain)
     # The SDK knows the parameter by its class, which cannot be named before the SDK is imported.
     explained.__annotations__ = explained.__annotations__ | {"context": Context}
-    for tool in (*map(ending_with_its_call, named), explained):
+    for tool in (*[ending_with_its_call(each) for each in named], explained):
         made.add_tool(tool, annotations=reads, structured_output=False)
     return made
 

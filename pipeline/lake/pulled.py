@@ -1,6 +1,6 @@
 """Folders that `nightaudit pull` has filled: they hold what a lake has published, and can only be read.
 
-The next pull would remove what a command had written there, and nobody else would have seen it.
+The next pull would remove what a command had written there, and no other reader of the lake would have seen it.
 """
 
 import json

@@ -145,7 +145,7 @@ def test_a_case_leads_to_the_findings_that_say_it_best(settings):
 
 @pytest.mark.slow
 def test_an_explanation_reports_how_many_nights_are_replayed(settings, monkeypatch):
-    """An assistant that is told of progress does not give up on a long call."""
+    """An assistant to which progress is reported does not give up on a long call."""
 
     def explained(_lake, flag_id, _max_body_bytes, watch):
         watch(1, 3)
