@@ -48,9 +48,13 @@ def _problems(reader: Reader, case_ids: Collection[str]) -> list[Problem]:
 
 def _with_why(reader: Reader, ended: pl.DataFrame) -> pl.DataFrame:
     """Return cases that ended on any night with `ended_by`."""
-    sweeps = {night["started_at"]: night["sweep_id"] for night in reader.nights}
+    # A case whose last stay began ended between two nights: the later one found that.
+    sweeps = sorted((night["started_at"], night["sweep_id"]) for night in reader.nights)
     nights = ended.partition_by("closed_at", maintain_order=True)
-    return pl.concat(with_why(reader, of, sweeps.get(of["closed_at"][0])) for of in nights)
+    return pl.concat(
+        with_why(reader, of, next((sweep for began, sweep in sweeps if began >= of["closed_at"][0]), None))
+        for of in nights
+    )
 
 
 def _problem(line: _Row, cases: list[_Row]) -> Problem:

@@ -17,6 +17,7 @@ _NOT_PUT_RIGHT = {
     "not_asked": "; no longer requested",
     "outdated": "; its selling price is too old to judge",
     "reference_changed": "; markets are compared with another one now",
+    "stay_began": "; the stay began",
 }
 
 

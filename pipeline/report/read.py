@@ -114,9 +114,9 @@ class Reader:
 
     @cached_property
     def cases_of_night(self) -> pl.DataFrame:
-        """The cases that are not closed or ended with the last night, with names, the most urgent first."""
-        is_of_night = "status <> 'closed' OR closed_at = (SELECT max(started_at) FROM mart.sweep)"
-        found = self.named(self.rows("report.finding_case", order="urgency", where=is_of_night))
+        """The cases that are not closed or ended since the night before, with names, the most urgent first."""
+        last = "(SELECT started_at FROM mart.sweep ORDER BY started_at DESC LIMIT 1 OFFSET 1)"
+        found = self.named(self.rows("report.finding_case", order="urgency", where=f"closed_at > {last} IS NOT FALSE"))
         # Files of earlier versions lack this column.
         return found if "opened_at" in found.columns else found.with_columns(opened_at="first_seen_at")
 
