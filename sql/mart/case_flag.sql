@@ -18,8 +18,8 @@
 -- properties_showing: Number of properties of the market with open findings of the rule; NULL: none.
 -- properties_on_sale: Number of properties of the market on sale; NULL: unknown.
 -- market_pct: If the property deviates from most of its market: the median there, in percent; NULL: it does not.
--- begins_case: TRUE: no finding of the case was open before the night that found this one, or only not compared since.
--- is_known: TRUE: a price that this night found was only off sale or not compared before, and is as far off as it was.
+-- begins_case: TRUE: no finding of the case was open before the night of this one, or only not compared or requested.
+-- is_known: TRUE: a price that this night found was only off sale, not compared or not requested, and is as far off.
 WITH flagged AS (
     SELECT
         -- Without sentence and evidence: several hundred thousand of them do not fit into memory.
@@ -207,7 +207,7 @@ named AS (
 ),
 
 -- What was off sale for silent_nights at most, and is back as far off in the same direction. What only was not compared
--- may be so for as long as the reference market is kept without an offer.
+-- may be so for as long as the reference market is kept without an offer; what was not requested, for unrequested_days.
 back AS (
     SELECT
         again.flag_id,
@@ -241,10 +241,11 @@ back AS (
     ) AS again
     CROSS JOIN ref.analysis AS analysis
     WHERE
-        again.former['ended_by'] IN ('gone', 'not_compared') -- noqa: RF02
+        again.former['ended_by'] IN ('gone', 'not_asked', 'not_compared') -- noqa: RF02
         AND again.former['ended_at'] -- noqa: RF02
         >= again.first_flagged_at - to_hours(
             24 * CASE again.former['ended_by'] -- noqa: RF02
+                WHEN 'not_asked' THEN greatest(analysis.silent_nights, analysis.unrequested_days)
                 WHEN 'not_compared' THEN greatest(analysis.silent_nights, analysis.reference_gone_days)
                 ELSE analysis.silent_nights
             END
@@ -259,21 +260,23 @@ known AS (
     SELECT
         back.flag_id,
         back.first_flagged_at,
-        CASE WHEN back.ended_by = 'not_compared' THEN back.former_flagged_at END AS former_flagged_at
+        CASE WHEN back.ended_by IN ('not_asked', 'not_compared') THEN back.former_flagged_at END AS former_flagged_at
     FROM back
     ANTI JOIN mart.offer_history AS history
         ON
-            back.ended_by = 'gone'
+            back.ended_by IN ('gone', 'not_asked')
             AND history.source = back.source
             AND history.property_id = back.property_id
             AND history.offer_key = back.offer
             AND history.change = 'value'
             AND history.valid_from > back.ended_at
             AND history.valid_from <= back.first_flagged_at
+            -- What was not requested may deviate at another price than before when it is first requested again.
+            AND (back.ended_by = 'gone' OR history.valid_from < back.first_flagged_at)
 ),
 
 -- Flags of a case succeed each other: as stays begin, some end and others are raised. A case opened after the last
--- night without any. Those that only were not compared were not put right in between.
+-- night without any. Those that only were not compared, or not requested, were not put right in between.
 raised AS (
     SELECT
         named.case_id,

@@ -31,7 +31,7 @@
 -- first_seen_at: Start of the first sweep that raised one of its findings.
 -- last_seen_at: Start of the last sweep that observed its evidence.
 -- opened_at: Start of the sweep that opened it the last time.
--- known_since: The same, unless prices were only off sale or not compared: an acknowledgement since then holds.
+-- known_since: The same, unless prices were only off sale or not observed: an acknowledgement since then holds.
 -- closed_at: When its last finding ended, or too few of its properties showed the rule; NULL: open.
 WITH grouped AS (
     SELECT

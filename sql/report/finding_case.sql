@@ -3,10 +3,10 @@
 -- because it needs one call. If most properties of a market show the rule, or more than a quarter of them and more than
 -- in other markets, the case is the market's; if most markets do, it is the supplier's, except for a rule that compares
 -- markets: `case_scope_next` of `staging` defines the bounds. Such a case closes on the second day with too few
--- properties; its row stays, and the properties are cases again. A case continues if its prices only were not compared,
--- and are as far off when they are again. A mark-up on the reference rate is one case per market and pair of
--- currencies, and its properties are parts of it; if only one has ever shown it, it has no parts. It then names that
--- property, unless a rate of the last 31 days explains its prices: a rate that lags is the supplier's, whichever
+-- properties; its row stays, and the properties are cases again. A case continues if its prices only were not compared
+-- or not requested, and are as far off when they are again. A mark-up on the reference rate is one case per market and
+-- pair of currencies, and its properties are parts of it; if only one has ever shown it, it has no parts. It then names
+-- that property, unless a rate of the last 31 days explains its prices: a rate that lags is the supplier's, whichever
 -- property shows it first. A property that deviates from most of its market keeps its own case and flags: see
 -- mart.case_outlier.
 -- case_id: Id of the case, the same every night; argument of `nightaudit case`, `explain` and `confirm`.
@@ -37,7 +37,7 @@
 -- share_highest_pct: Upper bound of share_pct: 95% Wilson interval.
 -- evidence: Up to three of its flags: the most severe ones; for a market or the supplier, those of median size.
 -- finding: The case in one sentence.
--- acknowledged_at: When it was acknowledged, since it opened or before its price was briefly off sale; NULL: not so.
+-- acknowledged_at: When it was acknowledged, since it opened or before its price was briefly unknown; NULL: not so.
 -- muted_until: First day on which it is shown again; NULL: not muted.
 -- owner: Person who handles it; NULL: none.
 -- note: Latest note; NULL: none.

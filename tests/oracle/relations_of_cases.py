@@ -14,7 +14,7 @@ from typing import Any
 
 from case_scopes import Wider, places, share_bound
 from flags import Flags, Night
-from history import Row, key_of
+from history import UNREQUESTED_DAYS, Row, key_of
 from relations_of_disparity import DISPARITY_PCT
 from relations_of_pairs import TOLERANCE_PCT
 
@@ -116,7 +116,7 @@ def _case(place: Any, flags: list[Row], showing: Mapping[Any, set[int]], last: N
 def _opened_at(flags: list[Row], since: datetime | None) -> datetime:
     """Return when the case opened: after the last time without any finding, or as the market's.
 
-    A finding that was only not compared, and is as far off when it is again, was there in between.
+    A finding that was only not compared or not requested, and is as far off when it is again, was there in between.
     """
     opened, until = None, None
     for flag in sorted(flags, key=lambda flag: flag["first_flagged_at"]):
@@ -128,8 +128,9 @@ def _opened_at(flags: list[Row], since: datetime | None) -> datetime:
 
 
 def _compared_again(flag: Row, flags: list[Row]) -> datetime | None:
-    """Return when a finding that ended without a comparison was back, as far off; None: it was not."""
-    if flag["ended_by"] != "not_compared":
+    """Return when a finding that ended without a comparison or a request was back, as far off; None: it was not."""
+    days = {"not_compared": REFERENCE_GONE_DAYS, "not_asked": UNREQUESTED_DAYS}.get(flag["ended_by"])
+    if days is None:
         return None
     later = [
         other
@@ -139,7 +140,7 @@ def _compared_again(flag: Row, flags: list[Row]) -> datetime | None:
         and (other["size_pct"] > 0) is (flag["size_pct"] > 0)
     ]
     back = min(later, key=lambda other: other["first_flagged_at"], default=None)
-    if back is None or back["first_flagged_at"] > flag["resolved_at"] + timedelta(days=REFERENCE_GONE_DAYS, hours=12):
+    if back is None or back["first_flagged_at"] > flag["resolved_at"] + timedelta(days=days, hours=12):
         return None
     is_as_far = abs(flag["size_pct"]) >= abs(back["size_pct"]) - DISPARITY_PCT - float(TOLERANCE_PCT)
     return back["first_flagged_at"] if is_as_far else None
