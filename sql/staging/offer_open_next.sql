@@ -86,6 +86,7 @@ unseen AS (
         before.* EXCLUDE (is_seen), -- noqa: RF02
         cell.is_answered_whole,
         cell.is_answered,
+        coalesce(cell.is_left_out, FALSE) AS is_left_out,
         cell.search_id AS cell_search_id,
         sweep.sweep_id,
         sweep.started_at,
@@ -128,7 +129,8 @@ UNION ALL BY NAME
 -- Answered without the offer: it is gone, now or since an earlier sweep.
 SELECT
     unseen.* EXCLUDE (
-        is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked, is_no_longer_asked
+        is_answered_whole, is_answered, is_left_out, cell_search_id, sweep_id, started_at, is_asked,
+        is_no_longer_asked
     ) REPLACE (
         FALSE AS is_offered,
         NULL AS total,
@@ -156,13 +158,15 @@ WHERE unseen.is_answered_whole
 
 UNION ALL BY NAME
 
--- Not answered, or not requested: nothing is known, so only the mark changes. An offer whose stay is now requested in
--- another currency is in doubt too, although no answer is missing; so is one whose property is not requested at all, or
--- that was last seen so long ago that its stay, party, product type or kind of search must have left the spec. Horizons
--- request far stays once a week or less, and details are requested by turns: one night says nothing.
+-- Not answered, or not requested: nothing is known, so only the mark changes. An offer that an answered list left open
+-- is in doubt, also if the request for its property alone failed. So is one whose stay is now requested in another
+-- currency, although no answer is missing; one whose property is not requested at all; or one that was last seen so
+-- long ago that its stay, party, product type or kind of search must have left the spec. Horizons request far stays
+-- once a week or less, and details are requested by turns: one night says nothing.
 SELECT
     unseen.* EXCLUDE (
-        is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked, is_no_longer_asked
+        is_answered_whole, is_answered, is_left_out, cell_search_id, sweep_id, started_at, is_asked,
+        is_no_longer_asked
     ) REPLACE (
         CASE
             WHEN unseen.is_asked THEN coalesce(unseen.unobserved_since, unseen.started_at)
@@ -170,7 +174,8 @@ SELECT
             ELSE unseen.unobserved_since
         END AS unobserved_since,
         CASE
-            WHEN unseen.is_answered OR unseen.is_no_longer_asked THEN coalesce(unseen.doubted_since, unseen.started_at)
+            WHEN unseen.is_answered OR unseen.is_left_out OR unseen.is_no_longer_asked
+                THEN coalesce(unseen.doubted_since, unseen.started_at)
             ELSE unseen.doubted_since
         END AS doubted_since
     )

@@ -232,7 +232,7 @@ def _add_offers(
             del history.open[key]
         elif cell is not None:
             marks = {"unobserved_since": before["unobserved_since"] or at}
-            if cell["status"] in ANSWERED:
+            if cell["status"] in ANSWERED or cell["is_left_out"]:
                 marks["doubted_since"] = before["doubted_since"] or at
             history.open[key] = before | marks
         elif (

@@ -77,7 +77,10 @@ def _sweep(folder: Path) -> Sweep:
 
 
 def _records(folder: Path) -> Iterator[dict[str, Any]]:
-    """Give the records that answer for cells: no batch whose halves were asked instead."""
+    """Give the records that answer for cells: no batch whose halves were asked instead.
+
+    `left_open` says that an answered list left the properties of the record open.
+    """
     for shard in sorted(folder.glob("*.parquet")):
         if shard.stem.endswith("-again"):
             continue
@@ -87,10 +90,19 @@ def _records(folder: Path) -> Iterator[dict[str, Any]]:
         for record in later:
             node = record["search_id"] % NODES
             asked_again.setdefault(record["search_id"] - node + node // 2, set()).update(_ids(record))
+        answered: set[int] = set()
         for record in (*pl.read_parquet(shard).to_dicts(), *later):
             since = asked_again.get(record["search_id"], set())
             if not record["is_split"] and not since.issuperset(_ids(record)):
-                yield record | {"asked_again": since}
+                if record["http_status"] == 200 and not record["failure"]:
+                    answered.add(record["search_id"])
+                yield record | {"asked_again": since, "left_open": not answered.isdisjoint(_wholes(record))}
+
+
+def _wholes(record: dict[str, Any]) -> list[int]:
+    """Return the ids of the searches of which the record's is a part."""
+    node = record["search_id"] % NODES
+    return [record["search_id"] - node + (node >> halved) for halved in range(1, node.bit_length())]
 
 
 def _ids(record: dict[str, Any]) -> list[int]:
@@ -136,6 +148,7 @@ def _add(sweep: Sweep, record: dict[str, Any]) -> None:
                 "status": reported[0],
                 "code": reported[1],
                 "offers": found.get(property_id, 0),
+                "is_left_out": reported[0] == "failed" and record["left_open"],
             }
         )
         if property_id in unread:

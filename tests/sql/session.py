@@ -61,6 +61,7 @@ _WITH = {
             Column("source", TEXT, ""),
             Column("is_answered", FLAG, ""),
             Column("is_answered_whole", FLAG, ""),
+            required("is_left_out", FLAG, ""),
             required("parts_in_doubt", INT, ""),
         ),
     ),
