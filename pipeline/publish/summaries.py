@@ -73,7 +73,7 @@ SUMMED: Mapping[str, tuple[str, ...]] = {
         "is_free_night_like",
     ),
     "mart.price_against_floor": (
-        "source", "market", "product_type", "match_grade", "verdict", "offers", "below_floor_pct",
+        "source", "market", "product_type", "match_grade", "verdict", "offers", "below_floor_pct", "currency_basis",
     ),
     "mart.refundable_premium": (
         "source", "market", "product_type", "premium", "premium_pct", "break_even_pct",

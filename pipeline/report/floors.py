@@ -72,17 +72,24 @@ def headroom_calendar(reader: Reader) -> Section:
 
 def floor_compliance(reader: Reader) -> Section:
     """Return how many selling prices keep the floor."""
-    compliance = reader.rows("report.floor_compliance", order="match_grade DESC, source DESC, market")
+    compliance = reader.rows("report.floor_compliance", order="match_grade DESC, source DESC, market, currency_basis")
     # A price is compared with the list and the detail answer of its offer, but counted only for the list.
-    closest = compliance.filter((pl.col("source") == "multi") & (pl.col("match_grade") == "exact"))
+    exact = compliance.filter((pl.col("source") == "multi") & (pl.col("match_grade") == "exact"))
+    # A converted price keeps a floor within a larger tolerance. In the alphabet, `same` is the last basis.
+    on = exact.filter(pl.col("comparable") > 0)["currency_basis"].max()
+    closest = exact.filter(pl.col("currency_basis") == on)
     breaches, comparable = int(closest["breaches"].sum()), int(closest["comparable"].sum())
+    others = int(exact["comparable"].sum()) - comparable
+    at_rate = " at the reference rate" if on == "reference_rate" else ""
+    later = 0
     # Judging all prices once more takes as long as the rest of the section.
-    later = reader.total("floor_breach_new")["prices"] if breaches and not reader.query(_LOADED_SINCE).is_empty() else 0
+    if breaches and not reader.query(_LOADED_SINCE).is_empty():
+        later = reader.total("floor_breach_new")["prices_converted" if at_rate else "prices"]
     return Section(
         "floor_compliance",
         (
             f"{breaches:,} of {counted(comparable, 'selling price')} "
-            f"{'lies' if breaches == 1 else 'lie'} below the floor"
+            f"{'lies' if breaches == 1 else 'lie'} below the floor{at_rate}"
             + (
                 f"; {later:,} of them {'becomes a finding' if later == 1 else 'become findings'} with the next night"
                 if later
@@ -96,11 +103,12 @@ def floor_compliance(reader: Reader) -> Section:
         "Your selling prices against the floors of the offers that match them. A price without a floor never counts as "
         "compliant; one that is outdated, older than the first answer about its stay, or without a reference rate is "
         "not comparable. Prices are judged as they are loaded, and findings are made with each night. The title counts "
-        "prices that name room, board and policy, against list answers; the other rows compare the same prices less "
-        "closely.",
+        "prices that name room, board and policy, against list answers"
+        + (f", and leaves out {others:,} that had to be converted" if others else "")
+        + "; the other rows compare the same prices less closely, and are never added to it.",
         compliance,
         columns=[
-            *named(match_grade="Match", source="Answers", market="Market"),
+            *named(match_grade="Match", source="Answers", market="Market", currency_basis="Compared on"),
             *whole(planned="Prices", comparable="Comparable", kept="At or above", breaches="Below"),
             *whole(without_floor="No floor"),
             Column("median_below_pct", "Median below", "%", 1),

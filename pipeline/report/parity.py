@@ -39,12 +39,15 @@ def page(reader: Reader) -> Page:
     each = "" if kept == kept_of_each else f"; {kept_of_each} if each property counts once"
     reference = reader.query("SELECT reference_market FROM mart.reference_market").to_series().to_list()
     against = f"the reference market {reference[0]}" if reference and reference[0] else "the reference market"
+    # A converted price meets within a larger tolerance.
+    at_rate = " at the reference rate" if counts["currency_basis"] == "reference_rate" else ""
     return Page(
         "parity",
-        f"{kept} of the offers are no dearer than in {against}{each}"
+        f"{kept} of the offers are no dearer than in {against}{at_rate}{each}"
         if pairs
         else "No offer could be compared with another market",
         f"Prices of each market against {against}, like for like; and selling prices against the floor."
+        f"{_left_out(counts['pairs_left_out'])}"
         f"{_uncompared(reader.total('uncompared_total')['properties'], reference)}",
         _sections(reader, score, exact, found),
         tiles=[
@@ -74,6 +77,14 @@ def _sections(reader: Reader, score: pl.DataFrame, exact: pl.DataFrame, found: F
     yield floor_compliance(reader)
     yield packages(reader)
     yield exchange_rates(reader)
+
+
+def _left_out(pairs: int) -> str:
+    """Return how many pairs the title leaves out, because they were only compared at the reference rate."""
+    if not pairs:
+        return ""
+    are = "is" if pairs == 1 else "are"
+    return f" {counted(pairs, 'pair')} at the reference rate {are} left out of title and tiles."
 
 
 def _uncompared(properties: int, reference: Sequence[str | None]) -> str:
@@ -170,21 +181,23 @@ def _calendar(reader: Reader) -> Section:
 
 
 def _persistence(reader: Reader) -> Section:
-    resolution = reader.rows("report.parity_resolution", order="match_grade DESC, source DESC, market")
-    running = reader.total("parity_running")["offers"]
+    resolution = reader.rows("report.parity_resolution", order="match_grade DESC, source DESC, market, currency_basis")
+    running, converted = reader.total("parity_running").values()
+    more = f"; {counted(converted, 'offer is', 'offers are')} at the reference rate" if converted else ""
     return Section(
         "persistence",
-        f"{counted(running, 'offer is', 'offers are')} currently dearer than in the reference market"
-        if running
+        f"{counted(running, 'offer is', 'offers are')} currently dearer than in the reference market{more}"
+        if running or converted
         else "No offer is dearer than in the reference market",
         "An episode is a run of nights on which an offer was dearer than the same offer in the reference market, on "
         "one currency basis; below the exact grade, it follows the cheapest offer of a board family or cell, "
         "whichever offer that is. Nights without an answer neither count nor end it. The median leaves out episodes "
-        "that are still running. The title counts each exact offer of a list answer once; the table counts it again "
-        "in a second currency.",
+        "that are still running. The title counts each exact offer of a list answer once; the rows of the currency "
+        "bases are never added up, as an offer may be dearer on two.",
         resolution,
         columns=[
             *named(match_grade="Match", source="Answers", market="Market", reference_market="Against"),
+            *named(currency_basis="Compared on"),
             *whole(episodes="Episodes", running="Running", resolved="Resolved"),
             Column("median_days_to_resolve", "Median to resolve", "days", 1),
             Column("longest_running_days", "Longest running", "days", 1),

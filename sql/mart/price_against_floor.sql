@@ -4,6 +4,7 @@
 -- board_id: Board basis id; NULL: not given.
 -- policy_key: Hash of the cancellation penalties, as in offer; NULL: not given.
 -- floor_currency: ISO 4217 code of floor and price_converted; NULL: no floor to compare with.
+-- currency_basis: `same`, or `reference_rate`: the price was converted; NULL: no floor to compare with.
 -- price_converted: price in floor_currency, at the reference rate of the day of observed_at, rounded to its minor unit.
 -- match_grade: How complete the key of the price is: `exact` (room, board and policy), `board_family` or `cheapest`.
 -- `board_family`: a board is given, and represents its family; `cheapest`: none is given.
@@ -101,13 +102,13 @@ held AS (
     SELECT
         priced.* EXCLUDE (minor_unit), -- noqa: RF02
         -- A floor converted by the supplier may be off by its mark-up, which a reference rate does not show.
+        CASE
+            WHEN priced.floor_currency = priced.currency THEN 'same'
+            WHEN priced.floor_currency IS NOT NULL THEN 'reference_rate'
+        END AS currency_basis,
         mart.tolerance(
             priced.floor,
-            mart.tolerance_of(
-                CASE WHEN priced.floor_currency <> priced.currency THEN 'reference_rate' ELSE 'same' END,
-                analysis.tolerance_pct,
-                analysis.reference_rate_pct
-            ),
+            mart.tolerance_of(currency_basis, analysis.tolerance_pct, analysis.reference_rate_pct), -- noqa: RF02
             priced.minor_unit
         ) AS tolerance,
         CASE
@@ -166,5 +167,6 @@ SELECT
     held.input_id,
     held.line_no,
     held.kept_by.sightings,
-    CASE WHEN held.floor_now IS NOT NULL THEN held.sightings_now END AS sightings_now
+    CASE WHEN held.floor_now IS NOT NULL THEN held.sightings_now END AS sightings_now,
+    held.currency_basis
 FROM held

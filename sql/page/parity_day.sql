@@ -1,4 +1,5 @@
 -- One row per property and check-in: its exact pairs of list answers, each offer once; the market that differs most.
+-- Of a property with pairs in one currency, those at the reference rate are left out: their gaps contain that rate's.
 -- pairs: Number of pairs of an offer and the same offer in the reference market.
 -- lose: Number of these that are dearer than in the reference market.
 -- market: Market whose median gap is furthest from 0.
@@ -8,6 +9,7 @@ WITH by_market AS (
         property_id,
         check_in,
         market,
+        currency_basis,
         count(*) AS pairs,
         count(*) FILTER (WHERE verdict = 'lose') AS lose,
         median(gap_pct) AS median_gap_pct
@@ -18,7 +20,9 @@ WITH by_market AS (
         -- At the supplier's own rate, an offer was compared in its other answered currency.
         AND currency_basis <> 'supplier_rate'
         AND is_within(property_id, market, check_in)
-    GROUP BY property_id, check_in, market
+    GROUP BY property_id, check_in, market, currency_basis
+    -- In the alphabet, `same` is the last.
+    QUALIFY currency_basis = max(currency_basis) OVER (PARTITION BY property_id)
 )
 
 SELECT

@@ -1,4 +1,5 @@
--- One row per source, market and match grade: how many selling prices respect the floor.
+-- One row per source, market, match grade and currency basis: how many selling prices respect the floor.
+-- A price converted at a reference rate has a larger tolerance, so never add up the rows of two bases.
 -- planned: Number of selling prices of hotel-only stays, each with its latest value.
 -- answered: Number of selling prices with at least one matching offer on sale.
 -- comparable: Number of selling prices that could be compared with a floor: kept or breach.
@@ -20,7 +21,8 @@ SELECT
     count(*) FILTER (WHERE held.verdict = 'none_stated') AS without_floor,
     count(*) FILTER (WHERE held.verdict IN ('outdated', 'before_answers', 'no_rate')) AS not_comparable,
     CASE WHEN comparable > 0 THEN 100.0 * breaches / comparable END AS breach_pct, -- noqa: RF02
-    median(held.below_floor_pct) FILTER (WHERE held.verdict = 'breach') AS median_below_pct
+    median(held.below_floor_pct) FILTER (WHERE held.verdict = 'breach') AS median_below_pct,
+    held.currency_basis
 FROM mart.price_against_floor AS held
 WHERE held.product_type = 'Hotel'
-GROUP BY held.source, held.market, held.match_grade
+GROUP BY held.source, held.market, held.match_grade, held.currency_basis
