@@ -7,17 +7,6 @@
 -- free_now: Number of offers that could be cancelled free of charge at their last sighting.
 -- median_free_hours: Median of the hours before check-in at which the earliest penalty starts.
 -- mean_strictness: Mean strictness, 0 (free until check-in) to 1 (full total at any time); see mart.policy_strictness.
-WITH cell AS (
-    SELECT
-        CASE asked.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
-        asked.market,
-        asked.product_type,
-        count(*) AS planned,
-        count(*) FILTER (WHERE asked.status IN ('offered', 'no_offer', 'absent')) AS answered
-    FROM state.cell AS asked
-    GROUP BY asked.operation, asked.market, asked.product_type
-)
-
 SELECT
     offer.source,
     offer.market,
@@ -33,7 +22,7 @@ SELECT
     -- To nine places: the last bit of a sum of fractions depends on the order of its rows.
     round(favg(offer.strictness), 9) AS mean_strictness
 FROM mart.cancellation AS offer
-LEFT JOIN cell
+LEFT JOIN mart.market_coverage AS cell
     ON
         cell.source = offer.source
         AND cell.market = offer.market

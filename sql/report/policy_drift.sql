@@ -8,18 +8,7 @@
 -- median_hours: Median of the hours by which the deadline moved; > 0: earlier, so stricter.
 -- properties: Number of properties with a change.
 -- last_drifted_at: Start of the last sweep that saw a change.
-WITH cell AS (
-    SELECT
-        CASE asked.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
-        asked.market,
-        asked.product_type,
-        count(*) AS planned,
-        count(*) FILTER (WHERE asked.status IN ('offered', 'no_offer', 'absent')) AS answered
-    FROM state.cell AS asked
-    GROUP BY asked.operation, asked.market, asked.product_type
-),
-
-sold AS (
+WITH sold AS (
     SELECT
         held.source,
         held.market,
@@ -61,7 +50,7 @@ SELECT
     moved.median_hours,
     coalesce(moved.properties, 0) AS properties,
     moved.last_drifted_at
-FROM cell
+FROM mart.market_coverage AS cell
 LEFT JOIN sold
     ON
         sold.source = cell.source

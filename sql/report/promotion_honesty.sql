@@ -11,18 +11,7 @@
 -- median_history_days: Median length of the promoted offers' history, in days.
 -- mean_promoted_share_pct: Mean of promoted_share_pct of mart.reference_price, in percent.
 -- median_promotion_days: Median number of days since the running promotion was first seen.
-WITH cell AS (
-    SELECT
-        CASE asked.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
-        asked.market,
-        asked.product_type,
-        count(*) AS planned,
-        count(*) FILTER (WHERE asked.status IN ('offered', 'no_offer', 'absent')) AS answered
-    FROM state.cell AS asked
-    GROUP BY asked.operation, asked.market, asked.product_type
-),
-
-held AS (
+WITH held AS (
     SELECT
         reference.source,
         reference.market,
@@ -66,7 +55,7 @@ SELECT
     held.median_history_days,
     held.mean_promoted_share_pct,
     held.median_promotion_days
-FROM cell
+FROM mart.market_coverage AS cell
 LEFT JOIN held
     ON
         held.source = cell.source

@@ -7,18 +7,7 @@
 -- not_dearer: Number of comparable pairs whose refundable offer costs no more.
 -- with_break_even: Number of comparable pairs with a break-even probability.
 -- median_break_even_pct: Median probability of cancelling, in percent, above which refundable is cheaper.
-WITH cell AS (
-    SELECT
-        CASE asked.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
-        asked.market,
-        asked.product_type,
-        count(*) AS planned,
-        count(*) FILTER (WHERE asked.status IN ('offered', 'no_offer', 'absent')) AS answered
-    FROM state.cell AS asked
-    GROUP BY asked.operation, asked.market, asked.product_type
-),
-
-compared AS (
+WITH compared AS (
     SELECT
         premium.source,
         premium.market,
@@ -46,7 +35,7 @@ SELECT
     coalesce(compared.not_dearer, 0) AS not_dearer,
     coalesce(compared.with_break_even, 0) AS with_break_even,
     compared.median_break_even_pct
-FROM cell
+FROM mart.market_coverage AS cell
 LEFT JOIN compared
     ON
         compared.source = cell.source

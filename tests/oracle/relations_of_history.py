@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
+from typing import Any
 
-from history import ANSWERED, CELL, OFFER, History, Row, days_before, key_of
+from history import (
+    ANSWERED,
+    CELL,
+    OFFER,
+    UNOBSERVED_NIGHTS,
+    UNREQUESTED_DAYS,
+    History,
+    Row,
+    days_before,
+    key_of,
+)
 from raw_zone import Sweep
 
 OFFER_VALUES = (
@@ -79,14 +91,51 @@ def cell_history(history: History) -> list[Row]:
 
 
 def market_coverage(history: History) -> list[Row]:
-    """`mart.market_coverage`."""
+    """`mart.market_coverage`: what is still requested, and of this what was answered."""
     columns = ("source", "market", "product_type")
-    planned = Counter(key_of(row, columns) for row in history.cells.values())
-    answered = Counter(key_of(row, columns) for row in history.cells.values() if row["status"] in ANSWERED)
+    cells = _still_requested(history)
+    planned = Counter(key_of(row, columns) for row in cells)
+    answered = Counter(key_of(row, columns) for row in cells if row["status"] in ANSWERED)
     return [
         dict(zip(columns, key, strict=True)) | {"planned": count, "answered": answered[key]}
         for key, count in planned.items()
     ]
+
+
+def _still_requested(history: History) -> list[Row]:
+    """Return the cells without those of a property, market or currency that has left, and those not asked for long."""
+    assert history.latest is not None
+    latest = history.latest.started_at.date()
+    of_property: dict[Any, date] = {}
+    for (_, property_id, market, _), sale in history.sales.items():
+        _keep_latest(of_property, (property_id, market), sale["answered"].date())
+    had_offers = set(of_property)
+    last: dict[Any, date] = {}
+    for row in history.cells.values():
+        asked = row["searched_at"].date()
+        if row["status"] not in ANSWERED:
+            _keep_latest(of_property, (row["property_id"], row["market"]), asked)
+        for names in (("source", "market", "currency_asked"), ("source", "market"), ("market", "market")):
+            _keep_latest(last, (names, key_of(row, names)), asked)
+
+    def is_requested(row: Row) -> bool:
+        place = row["property_id"], row["market"]
+        in_currency, of_kind, in_market = (
+            last[names, key_of(row, names)]
+            for names in (("source", "market", "currency_asked"), ("source", "market"), ("market", "market"))
+        )
+        return (
+            (latest - row["searched_at"].date()).days <= UNREQUESTED_DAYS
+            and (place not in had_offers or (latest - of_property[place]).days <= UNOBSERVED_NIGHTS)
+            and (of_kind - in_currency).days <= UNOBSERVED_NIGHTS
+            and (latest - in_market).days <= UNOBSERVED_NIGHTS
+        )
+
+    return [row for row in history.cells.values() if is_requested(row)]
+
+
+def _keep_latest(found: dict[Any, date], key: Any, day: date) -> None:
+    found[key] = max(found.get(key, day), day)
 
 
 def coverage(sweeps: list[Sweep]) -> list[Row]:
