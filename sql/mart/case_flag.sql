@@ -271,7 +271,7 @@ known AS (
             AND history.change = 'value'
             AND history.valid_from > back.ended_at
             AND history.valid_from <= back.first_flagged_at
-            -- What was not requested may deviate at another price than before when it is first requested again.
+            -- What was not requested may deviate by another amount once it is requested again.
             AND (back.ended_by = 'gone' OR history.valid_from < back.first_flagged_at)
 ),
 
