@@ -77,7 +77,7 @@ def floor_compliance(reader: Reader) -> Section:
     exact = compliance.filter((pl.col("source") == "multi") & (pl.col("match_grade") == "exact"))
     # A converted price keeps a floor within a larger tolerance. In the alphabet, `same` is the last basis.
     on = exact.filter(pl.col("comparable") > 0)["currency_basis"].max()
-    closest = exact.filter(pl.col("currency_basis") == on)
+    closest = exact.filter(pl.col("currency_basis").eq_missing(pl.lit(on)))
     breaches, comparable = int(closest["breaches"].sum()), int(closest["comparable"].sum())
     others = int(exact["comparable"].sum()) - comparable
     at_rate = " at the reference rate" if on == "reference_rate" else ""
