@@ -12,7 +12,8 @@ from pipeline.domain.analysis import Analysis
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.publish import publish
-from pipeline.report import problems_of, write_reports
+from pipeline.report.case_problems import problems_of
+from pipeline.report.write import write_reports
 
 pytestmark = pytest.mark.slow
 
