@@ -15,7 +15,7 @@ from pipeline.audit.judge import Judge
 from pipeline.audit.quality_page import report_folder, write_report
 from pipeline.audit.store import history, refuse_damaged_audit
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.errors import CorruptObject, GateBlocked, InputError, UnknownSweep
+from pipeline.domain.errors import CorruptObject, GateBlocked, InputError, LakeError, UnknownSweep
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.ledger import REFERENCE_RULE, enter, restore_entries
@@ -47,7 +47,20 @@ def audit_sweep(
     """
     refuse_earlier(lake, now)
     with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit audit {sweep_id}"):
-        return audit_at(settings, lake, sweep_id, now, judge_those)
+        found = audit_at(settings, lake, sweep_id, now, judge_those)
+    if not found.is_passed:
+        _list_as_blocked(lake, sweep_id)
+    return found
+
+
+def _list_as_blocked(lake: Lake, sweep_id: str) -> None:
+    # With it comes the library that draws charts, which a night that passes needs later.
+    from pipeline.report.write import list_blocked_night
+
+    try:
+        list_blocked_night(lake)
+    except (LakeError, InputError) as error:
+        logger.warning("The page of all nights does not list the blocked sweep %s: %s", sweep_id, error.message)
 
 
 def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime, judge_those: Judge | None = None) -> Audit:

@@ -2,6 +2,7 @@
 
 write          a night's reports, and the page of all nights
 written_pages  where they are
+blocked_nights  the nights that the audit has blocked
 page_files     the files of one page
 page           a page and its sections
 read           the relations of the published file, within a scope

@@ -45,7 +45,12 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "section": {"fx_markup": "mark-up on exchange rates"},
     "weekday": dict(zip("1234567", ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), strict=True)),
     "part": {"tax_and_fee": "taxes and fees", "fx": "exchange rate"},
-    "audit": {"none": "not audited", "passed": "passed", "overridden": "failed, published anyway"},
+    "audit": {
+        "none": "not audited",
+        "passed": "passed",
+        "overridden": "failed, published anyway",
+        "blocked": "failed, not published",
+    },
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 
 import duckdb
@@ -13,6 +14,7 @@ from pipeline.lake import Lake, write_in_place
 from pipeline.lake.database import open_published
 from pipeline.process.failures import as_ours
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
+from pipeline.report.blocked_nights import blocked_nights
 from pipeline.report.case_page import remove_others
 from pipeline.report.charts import Pen, here
 from pipeline.report.dictionary import SCHEMAS, described
@@ -23,6 +25,7 @@ from pipeline.report.page_files import REPORTS, Written, begin_page, finish_page
 from pipeline.report.read import CASES, Reader
 from pipeline.report.render import render
 from pipeline.report.scope import Scope
+from pipeline.report.written_pages import reports_page
 
 _DICTIONARY = "dictionary.html"
 
@@ -114,16 +117,26 @@ def write_dictionary(lake: Lake) -> Path:
     return lake.root / "reports" / _DICTIONARY
 
 
+def list_blocked_night(lake: Lake) -> None:
+    """Write the page of all nights again, if there is one: the audit has blocked a sweep."""
+    if reports_page(lake).exists():
+        with _failures_as_ours(lake), open_published(lake.published_file) as session:
+            _write_overview(lake, Reader(session, Scope()))
+
+
 def _write_overview(lake: Lake, reader: Reader, *, has_dictionary: bool = False) -> Path:
     root = lake.root / "reports"
     # The dictionary is linked as that of the last night, so one of an earlier night is written again.
     if has_dictionary := has_dictionary or (root / _DICTIONARY).exists():
         relations = {"relations": described(reader.session), "schemas": SCHEMAS, "night": reader.night}
         write_in_place(root / _DICTIONARY, render("dictionary", relations).encode())
-    nights = [night | {"pages": pages} for night in reader.nights if (pages := pages_of(root, night["sweep_id"]))]
+    reported = [night | {"pages": pages} for night in reader.nights if (pages := pages_of(root, night["sweep_id"]))]
+    blocked = blocked_nights(root, {night["sweep_id"] for night in reader.nights})
     context = {
-        "nights": nights,
-        "is_simulated": any(night["is_simulated"] for night in nights),
+        # The ids begin with the time.
+        "nights": sorted([*reported, *blocked], key=itemgetter("sweep_id"), reverse=True),
+        "reported": reported,
+        "is_simulated": any(night["is_simulated"] for night in reported),
         "dictionary": _DICTIONARY if has_dictionary else "",
     }
     text = render("overview", context)

@@ -28,6 +28,8 @@ from pipeline.night.read_spec import mark_as_demo
 from pipeline.notify.blocked import messages
 from pipeline.notify.ways import webhook
 from pipeline.publish import published_sweeps
+from pipeline.report.write import write_reports
+from pipeline.report.written_pages import reports_page
 
 pytestmark = pytest.mark.slow
 
@@ -93,7 +95,12 @@ def test_however_a_night_is_published_after_a_demo_it_is_compared_as_the_demo_wa
 def test_a_blocked_night_keeps_the_last_good_one_and_an_override_is_written_down(lake):
     audited(lake, 0, clean_night(0))
     publish_checked(lake, sweep_id(0), started_at(0))
+    write_reports(lake, ["parity"])
     found = audited(lake, 1, doubled(clean_night(1)))
+    all_nights = reports_page(lake).read_text()
+    assert f'{sweep_id(1)}/quality.html">Quality' in all_nights
+    assert "failed, not published" in all_nights
+    assert "1 night with reports" in all_nights
     with pytest.raises(GateBlocked, match=r"cell\.key") as blocked:
         refuse_blocked(lake, sweep_id(1), found)
     assert sweep_id(0) in blocked.value.kept
@@ -109,6 +116,10 @@ def test_a_blocked_night_keeps_the_last_good_one_and_an_override_is_written_down
     with pytest.raises(InputError):
         publish_checked(lake, sweep_id(1), started_at(1), override=" ")
     publish_checked(lake, sweep_id(1), started_at(1), override="the supplier said so")
+    write_reports(lake, ["parity"])
+    all_nights = reports_page(lake).read_text()
+    assert "failed, not published" not in all_nights
+    assert "failed, published anyway" in all_nights
     reported = asked(lake, "SELECT audit, override_reason FROM mart.sweep ORDER BY started_at")
     assert reported == [("passed", None), ("overridden", "the supplier said so")]
     failed = "SELECT check_name FROM mart.quality WHERE outcome = 'failed' AND severity = 'critical' ORDER BY ALL"
