@@ -28,11 +28,10 @@ def _(mo):
     **Does the same room have a different price in another market, and since when?** Choose the markets, how similar
     two offers must be, and how far apart two prices may be and still count as equal. Both offers of a pair were seen
     in one sweep, and an offer that was answered in several currencies counts once, so that the counts are those of the
-    parity page. Where any prices are in one currency, only these are compared. Otherwise, prices in two currencies are
+    parity page. If any prices are in one currency, only these are compared. Otherwise, prices in two currencies are
     compared at the reference rate of that day, and count as equal if the difference is too small for such a rate to
-    show. Match grades are never mixed, because pairs that share only a board
-    family, or pair the cheapest offers, compare different products. The reference market is a setting
-    (NIGHTAUDIT_REFERENCE_MARKET).
+    show. Match grades are never mixed, because pairs that share only a board family, or pair the cheapest offers,
+    compare different products. The reference market is a setting (NIGHTAUDIT_REFERENCE_MARKET).
     """)
 
 
@@ -105,7 +104,7 @@ def _(ask, grade, markets, product_types, source, tolerance):
   CROSS JOIN (SELECT tolerance_pct, reference_rate_pct FROM ref.analysis) AS analysis
   WHERE match_grade = '{grade.value}' AND source = '{source.value}' AND product_type IN ({_products})
     AND market IN ({_markets}) AND currency_basis <> 'supplier_rate'
-  QUALIFY currency_basis = max(currency_basis) OVER ()
+  QUALIFY mart.rank_of_basis(currency_basis) = min(mart.rank_of_basis(currency_basis)) OVER ()
 )"""  # noqa: S608 - the values are our own words, or the relation's
     counted = ask(
         "SELECT market, judgement AS verdict, count(*) AS offers, max(abs(gap_pct)) AS furthest "  # noqa: S608 - our own words

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -123,9 +123,22 @@ def _day_option(name: str, meaning: str) -> OptionInfo:
 Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest suitable one.", show_default=False)]
 
 
-def _starting(words: Sequence[str]) -> Callable[[str], list[str]]:
+def _starting(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
     """Return what completes an argument in a shell: those of the words that start like it."""
-    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
+    return lambda incomplete: [word for word in words() if word.startswith(incomplete)]
+
+
+def _kinds() -> Iterable[str]:
+    # Imported late, as in the commands themselves, because it is slow.
+    from pipeline.inputs.load import KINDS
+
+    return KINDS
+
+
+def _reports() -> Iterable[str]:
+    from pipeline.report.menu import LABELS
+
+    return LABELS
 
 
 def _version(wanted: bool) -> None:
@@ -359,7 +372,7 @@ def load(
         str,
         typer.Argument(
             help="prices, rates, property-map, weights or properties.",
-            autocompletion=_starting(("prices", "rates", "property-map", "weights", "properties")),
+            autocompletion=_starting(_kinds),
         ),
     ],
     file: Annotated[
@@ -418,7 +431,7 @@ def report(
         typer.Argument(
             help="digest, parity, promotions or availability. Omitted: all.",
             show_default=False,
-            autocompletion=_starting(("digest", "parity", "promotions", "availability")),
+            autocompletion=_starting(_reports),
         ),
     ] = None,
     property_id: Annotated[int | None, typer.Option("--property", help="Only this property.")] = None,

@@ -54,7 +54,7 @@ def audit_sweep(
 
 
 def _list_as_blocked(lake: Lake, sweep_id: str) -> None:
-    # With it comes the library that draws charts, which a night that passes needs later.
+    # Slow: it brings the library that draws charts.
     from pipeline.report.write import list_blocked_night
 
     try:

@@ -75,12 +75,13 @@ def floor_compliance(reader: Reader) -> Section:
     compliance = reader.rows("report.floor_compliance", order="match_grade DESC, source DESC, market, currency_basis")
     # A price is compared with the list and the detail answer of its offer, but counted only for the list.
     exact = compliance.filter((pl.col("source") == "multi") & (pl.col("match_grade") == "exact"))
-    # A converted price keeps a floor within a larger tolerance. In the alphabet, `same` is the last basis.
-    on = exact.filter(pl.col("comparable") > 0)["currency_basis"].max()
-    closest = exact.filter(pl.col("currency_basis").eq_missing(pl.lit(on)))
-    breaches, comparable = int(closest["breaches"].sum()), int(closest["comparable"].sum())
+    # A converted price keeps a floor within a larger tolerance, so the title counts them only if there are no others.
+    is_converted = pl.col("currency_basis") == "reference_rate"
+    same, converted = exact.filter(~is_converted), exact.filter(is_converted)
+    on = same if same["comparable"].sum() else converted
+    breaches, comparable = int(on["breaches"].sum()), int(on["comparable"].sum())
     others = int(exact["comparable"].sum()) - comparable
-    at_rate = " at the reference rate" if on == "reference_rate" else ""
+    at_rate = " at the reference rate" if on is converted else ""
     later = 0
     # Judging all prices once more takes as long as the rest of the section.
     if breaches and not reader.query(_LOADED_SINCE).is_empty():

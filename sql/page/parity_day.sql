@@ -21,8 +21,7 @@ WITH by_market AS (
         AND currency_basis <> 'supplier_rate'
         AND is_within(property_id, market, check_in)
     GROUP BY property_id, check_in, market, currency_basis
-    -- In the alphabet, `same` is the last.
-    QUALIFY currency_basis = max(currency_basis) OVER (PARTITION BY property_id)
+    QUALIFY mart.rank_of_basis(currency_basis) = min(mart.rank_of_basis(currency_basis)) OVER (PARTITION BY property_id)
 )
 
 SELECT

@@ -21,11 +21,10 @@ WITH per_property AS (
     GROUP BY property_id, currency_basis
 ),
 
--- In the alphabet, `same` is the last.
 placed AS (
     SELECT
         *,
-        currency_basis = max(currency_basis) OVER () AS is_counted
+        mart.rank_of_basis(currency_basis) = min(mart.rank_of_basis(currency_basis)) OVER () AS is_counted
     FROM per_property
 )
 
@@ -37,6 +36,6 @@ SELECT
     count(*) FILTER (WHERE is_counted) AS properties,
     -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
     coalesce(sum((1 - lose / pairs)::DECIMAL(18, 9)) FILTER (WHERE is_counted), 0)::DOUBLE AS kept,
-    max(currency_basis) AS currency_basis,
+    any_value(currency_basis) FILTER (WHERE is_counted) AS currency_basis,
     coalesce(sum(pairs) FILTER (WHERE NOT is_counted), 0)::BIGINT AS pairs_left_out
 FROM placed

@@ -65,7 +65,7 @@ scored AS (
 ranked AS (
     SELECT
         scored.*,
-        CASE scored.currency_basis WHEN 'same' THEN 1 WHEN 'supplier_rate' THEN 2 ELSE 3 END AS rank_of_basis,
+        mart.rank_of_basis(scored.currency_basis) AS rank_of_basis,
         rank_of_basis = min(rank_of_basis) OVER ( -- noqa: RF02
             PARTITION BY scored.match_grade, scored.source, scored.product_type, scored.market
         ) AS is_counted
