@@ -38,7 +38,7 @@ WITH told AS (
         cell.nights,
         isodow(cell.check_in) AS weekday,
         cell.status IN ('offered', 'no_offer', 'absent') AS is_answered
-    FROM state.cell AS cell
+    FROM mart.cell_requested AS cell
 )
 
 SELECT

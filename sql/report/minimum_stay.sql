@@ -24,7 +24,7 @@ WITH cell AS (
         -- Restricted rates (1024) and several rooms (1026) say nothing about the length.
         asked.status IN ('offered', 'absent')
         OR (asked.status = 'no_offer' AND coalesce(asked.code, 1023) IN (1023, 1025)) AS is_told
-    FROM state.cell AS asked
+    FROM mart.cell_requested AS asked
 ),
 
 length_group AS (
