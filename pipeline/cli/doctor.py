@@ -26,6 +26,7 @@ from pipeline.domain.servers import place_of_store
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
 from pipeline.lake.database import has_moved
+from pipeline.lake.pulled import pulled_from
 from pipeline.night.latest import refuse_earlier
 from pipeline.night.read_spec import demo_spec, read_spec_of
 from pipeline.night.senders import SenderProbe, store_of_workers, why_alone
@@ -164,6 +165,8 @@ def _lake(settings: Settings) -> str:
         raise NightauditError(
             f"{lake.root} has only {free / 1e9:.1f} GB free.", hint="See how much a night needs: nightaudit plan"
         )
+    if source := pulled_from(lake.root):
+        return f"{lake.root}, {free / 1e9:.0f} GB free, a copy of {source}, which has the sweeps"
     refuse_earlier(lake, settings.clock())
     return f"{lake.root}, {free / 1e9:.0f} GB free, {len(lake.sweep_ids())} sweeps"
 
@@ -172,7 +175,8 @@ def _files(settings: Settings) -> str:
     lake = Lake(settings.lake, may_be_damaged=True)
     found = verify(lake, is_deep=False)
     refuse_damages(lake, found)
-    if is_behind(lake) and not has_moved(lake.published_file):
+    # A pulled copy has no records to be compared with; the next pull updates it.
+    if not pulled_from(lake.root) and is_behind(lake) and not has_moved(lake.published_file):
         raise NightauditError(
             "The published file does not show all that was loaded, quoted, confirmed or noted: a command was stopped, "
             "or another version wrote the file.",

@@ -9,6 +9,7 @@ from pipeline.cli import views
 from pipeline.cli.terminal import Terminal, opened, write_json_lines
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.lake import Lake
+from pipeline.lake.pulled import pulled_from
 from pipeline.night.latest import command_to_go_on, refuse_earlier
 from pipeline.night.overview import overview
 from pipeline.settings import read_settings
@@ -42,11 +43,20 @@ class NightTooOld(NightauditError):
 
 
 def write_metrics(output: Path | None) -> None:
-    """Write the metrics to standard output, or to a file that is replaced atomically."""
+    """Write the metrics to standard output, or to a file that is replaced atomically.
+
+    Raises InputError in a folder that was pulled, and LakeError if the lake cannot be read.
+    """
     from pipeline.night.metrics import metrics
 
     settings = read_settings()
-    text = metrics(Lake(settings.lake), settings.clock())
+    lake = Lake(settings.lake)
+    if source := pulled_from(lake.root):
+        raise InputError(
+            f"{lake.root} is a copy of {source}, which has the metrics of its nights.",
+            hint="Collect them there: set NIGHTAUDIT_LAKE to it.",
+        )
+    text = metrics(lake, settings.clock())
     with opened(output) as place:
         place.write(text)
 

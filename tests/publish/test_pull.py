@@ -242,7 +242,7 @@ def test_a_copy_is_not_written_to_and_says_where_raw_answers_are(lake, tmp_path,
     assert files_in(laptop) == before
 
 
-@pytest.mark.parametrize(("command", "ends_with"), [("status", 0), ("health", 1)])
+@pytest.mark.parametrize(("command", "ends_with"), [("status", 0), ("health", 1), ("metrics", 1), ("doctor", 0)])
 def test_a_copy_says_what_it_is_a_copy_of_and_does_not_ask_for_a_first_night(
     lake, tmp_path, monkeypatch, command, ends_with
 ):
@@ -253,6 +253,7 @@ def test_a_copy_says_what_it_is_a_copy_of_and_does_not_ask_for_a_first_night(
     done = CliRunner().invoke(app, [command])
     said = " ".join(f"{done.output} {done.exception or ''}".split())
     assert done.exit_code == ends_with
-    assert "is a copy of" in said
+    assert "a copy of" in said
     assert str(lake.root) in said
     assert "nightaudit nightly" not in said
+    assert "nightaudit publish" not in said
