@@ -81,8 +81,12 @@ def contents(file: Path) -> dict[str, list[tuple]]:
         return {name: session.execute(f"FROM {name} ORDER BY ALL").fetchall() for (name,) in names}
 
 
-# Columns that say when and by which request something was seen, beside those of a point in time.
-_WHEN = {"latency_ms", "hours_to_check_in", "list_to_detail_seconds", "raw_address", "examples", "match_key"}
+# Columns that say when and by which request something was seen, beside those of a point in time, and what cancelling
+# cost then: it changes at full hours before check-in.
+_WHEN = {
+    "latency_ms", "hours_to_check_in", "list_to_detail_seconds", "raw_address", "examples", "match_key", "share_now",
+    "is_free_now", "free_now",
+}  # fmt: skip
 
 
 def contents_but_when(file: Path) -> dict[str, list[tuple]]:
