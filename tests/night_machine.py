@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from s3_server import S3Server
 
 from pipeline.lake.database import open_published
@@ -109,4 +110,7 @@ def contents_but_when(file: Path) -> dict[str, list[tuple]]:
 def assert_same(found: dict[str, list[tuple]], expected: dict[str, list[tuple]]) -> None:
     assert found.keys() == expected.keys()
     for name, rows in expected.items():
-        assert found[name] == rows, name
+        if found[name] != rows:
+            more = [row for row in found[name] if row not in rows]
+            fewer = [row for row in rows if row not in found[name]]
+            pytest.fail(f"{name}: {len(more)} rows unexpected, as {more[:3]}; {len(fewer)} missing, as {fewer[:3]}")
