@@ -1,7 +1,8 @@
--- One row per open flag about a disparity that tonight's findings do not confirm, but that was not put right either.
+-- One row per open flag about prices of two markets or currencies that is not confirmed tonight, but was not put right.
 -- is_by_rates: Only rates have moved, so it does not end even if prices meet at tonight's rates.
 -- A converted disparity would begin again once rates are back, and be a new case. It ends when prices have moved
--- towards each other by more than rates did, or meet at all rates of eight days.
+-- towards each other by more than rates did, or meet at all rates of eight days. If no rate is known tonight, nothing is
+-- known of two prices in different currencies.
 WITH apart_still AS (
     -- Two prices in one currency that are still apart: with fewer markets on sale, it may be unknown which deviates,
     -- but nothing was put right. The finding ends if tonight the other one of the two is found to deviate.
@@ -148,6 +149,41 @@ held AS (
                     * greatest(coalesce(now.highest_rate / earlier.lowest_rate, 1), 1)
             END
         )
+),
+
+-- The finding's own offer, and another one in a currency without a rate between the two: both on sale tonight.
+unrated AS (
+    SELECT DISTINCT own.flag_id
+    FROM night.flag_unconfirmed AS own
+    INNER JOIN night.flag_unconfirmed AS other ON other.flag_id = own.flag_id
+    CROSS JOIN night.sweep AS sweep
+    INNER JOIN night.flag_answered AS answered
+        ON
+            answered.flag_id = own.flag_id
+            AND NOT answered.is_beside_a_former_reference
+    INNER JOIN state.offer_open AS offer
+        ON
+            offer.source = own.item.source -- noqa: RF01
+            AND offer.property_id = own.item.property_id -- noqa: RF01
+            AND offer.offer_key = own.item.offer_key -- noqa: RF01
+            AND offer.market = own.market
+            AND offer.seen_sweep_id = sweep.sweep_id
+    INNER JOIN state.offer_open AS beside
+        ON
+            beside.source = other.item.source -- noqa: RF01
+            AND beside.property_id = other.item.property_id -- noqa: RF01
+            AND beside.offer_key = other.item.offer_key -- noqa: RF01
+            AND beside.currency <> offer.currency
+            AND beside.seen_sweep_id = sweep.sweep_id
+    ANTI JOIN mart.cross_rate AS exchange
+        ON
+            exchange.sweep_id = sweep.sweep_id
+            AND exchange.from_currency = offer.currency
+            AND exchange.to_currency = beside.currency
+    WHERE
+        own.rule IN ('market_disparity', 'fx_markup')
+        AND offer.is_offered
+        AND beside.is_offered
 )
 
 SELECT
@@ -172,5 +208,12 @@ FROM (
         with_fees_still.flag_id,
         FALSE AS is_by_rates
     FROM with_fees_still
+
+    UNION ALL
+
+    SELECT
+        unrated.flag_id,
+        FALSE AS is_by_rates
+    FROM unrated
 ) AS each
 GROUP BY each.flag_id
