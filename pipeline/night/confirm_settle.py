@@ -131,7 +131,7 @@ def _why_open(flag: Row, cells: Iterable[tuple[int, int]], statuses: Mapping[tup
     if not all(statuses[cell]["is_whole"] for cell in cells):
         return "a part of the answers could not be read, and may show it"
     if flag["fx"] is not None:
-        return "only exchange rates have moved since it was last found, or none is known: nothing shows that its prices meet"
+        return "only exchange rates have moved since, or none is known: nothing shows that its prices meet"
     return "its prices are still apart, or one that they are compared with is not on sale now"
 
 

@@ -29,6 +29,8 @@ WITH flagged AS (
         flag.last_flagged_at,
         flag.resolved_at,
         flag.ended_by,
+        -- A stay begins at midnight, but its finding was open until the next sweep.
+        greatest(flag.resolved_at, ending.started_at) AS open_until,
         flag.severity,
         flag.source,
         flag.property_id,
@@ -61,6 +63,7 @@ WITH flagged AS (
         coalesce(weighed.weight, 1) AS weight
     FROM report.flag_history AS flag
     LEFT JOIN mart.weight AS weighed ON weighed.property_id = flag.property_id
+    LEFT JOIN mart.sweep AS ending ON ending.sweep_id = flag.resolved_sweep_id
 ),
 
 -- Number of properties of a market that show a rule.
@@ -282,7 +285,7 @@ raised AS (
         named.case_id,
         named.first_flagged_at,
         bool_or(known.flag_id IS NOT NULL) AS is_known,
-        max(coalesce(later.first_flagged_at, named.resolved_at, TIMESTAMPTZ 'infinity')) AS until
+        max(coalesce(later.first_flagged_at, named.open_until, TIMESTAMPTZ 'infinity')) AS until
     FROM named
     LEFT JOIN known AS later
         ON

@@ -141,5 +141,5 @@ def test_a_difference_ends_when_its_price_moves_and_not_when_a_rate_does(tmp_pat
                 assert moved[0].endswith("as the reference rate of NOK did: no call is needed.")
             if night.number < corrected:
                 asked_again.append(confirmed(made))
-        only_rates = "only exchange rates have moved since it was last found, or none is known: nothing shows that its prices meet"
+        only_rates = "only exchange rates have moved since, or none is known: nothing shows that its prices meet"
         assert [each for each in asked_again if each] == [{("not_confirmable", only_rates)}]
