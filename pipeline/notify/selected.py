@@ -33,7 +33,12 @@ _OPEN: Mapping[tuple[str, tuple[str, ...]], str] = {
     _OF_CASES: "SELECT case_id FROM report.finding_case WHERE status <> 'closed'",
     ("report.flag", ("flag_id",)): "SELECT flag_id FROM report.flag",
 }
-_MUTED = "SELECT rule, property_id, market FROM report.finding_case WHERE status = 'muted'"
+# A finding of a property that deviates from its market counts in the property's case only, and a mark-up in that of its
+# currencies.
+_MUTED = (
+    "SELECT DISTINCT flag_id FROM mart.case_flag WHERE is_open "
+    "AND case_id IN (SELECT case_id FROM report.finding_case WHERE status = 'muted')"
+)
 
 
 def selected(file: Path, rule: Rule, bounds: Bounds) -> list[Row]:
@@ -117,15 +122,5 @@ def without_muted(lake: Lake, rule: Rule, rows: Sequence[Row]) -> Sequence[Row]:
     """Return the rows of a rule without flags of muted cases."""
     if rule.relation != "report.flag" or not rows:
         return rows
-    muted = query_published(lake.published_file, _MUTED).fetchall()
-
-    def is_muted(row: Row) -> bool:
-        # A case without a property is about all of its market, and one without a market about all of them.
-        return any(
-            row["rule"] == of_rule
-            and row["property_id"] == (property_id or row["property_id"])
-            and row["market"] == (market or row["market"])
-            for of_rule, property_id, market in muted
-        )
-
-    return [row for row in rows if not is_muted(row)]
+    muted = {flag_id for (flag_id,) in query_published(lake.published_file, _MUTED).fetchall()}
+    return [row for row in rows if row["flag_id"] not in muted]
