@@ -22,6 +22,7 @@ from pipeline.domain.tables import SIDE_TABLES, STATE_TABLES, TABLES
 _OF_VIEWS = ("mart", "report")
 _OF_NIGHT = re.compile(r"\bnight\.(\w+)")
 _COMMENT = re.compile(r"--.*")
+_RULE_VERSION = re.compile(r"\b(\d+) AS rule_version\b")
 _MACRO_CALL = re.compile(r"\bmart\.(\w+)\(")
 # How a macro begins that returns rows of views; the others are expressions, which views use.
 _OVER_VIEWS = ") AS TABLE ("
@@ -216,3 +217,10 @@ def detectors() -> tuple[str, ...]:
     They read the results of a night, never the flags themselves, and have the columns of `FINDING_COLUMNS`.
     """
     return tuple(dict.fromkeys(rule.full_name for rule in finding_rules().values() if rule.makes == "flags"))
+
+
+@cache
+def rule_versions() -> Mapping[str, int]:
+    """Return the version of the rules of each of the `detectors`, by full name."""
+    found = {name: _RULE_VERSION.search(relation(*name.split(".")).sql) for name in detectors()}
+    return {name: int(version[1]) for name, version in found.items() if version}

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pipeline.domain.errors import first_line
 from pipeline.domain.tables import FAILED_RULE, FINDING_COLUMNS
 from pipeline.lake.column_sql import as_stored, sql_type
-from pipeline.lake.relations import night_steps
+from pipeline.lake.relations import night_steps, rule_versions
 from pipeline.publish.state import create, make
 
 logger = logging.getLogger(__name__)
@@ -79,6 +79,8 @@ def _create_found(session: duckdb.DuckDBPyConnection) -> None:
     )
     session.execute(f"CREATE OR REPLACE TABLE memory.night.found ({declared}, relation VARCHAR NOT NULL)")
     session.execute("CREATE OR REPLACE TABLE memory.night.failed_rule (relation VARCHAR, reason VARCHAR)")
+    session.execute("CREATE OR REPLACE TABLE memory.night.rule_version (relation VARCHAR, rule_version INTEGER)")
+    session.executemany("INSERT INTO memory.night.rule_version VALUES (?, ?)", [*rule_versions().items()])
 
 
 def _keep_failures(session: duckdb.DuckDBPyConnection) -> None:
@@ -108,5 +110,5 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
         session.execute(f"TRUNCATE state.{name}")
         session.execute(f"INSERT INTO state.{name} BY NAME FROM memory.night.{name}_next ORDER BY ALL")
         session.execute(f"DROP TABLE memory.night.{name}_next")
-    for name in ("found", "failed_rule", *made):
+    for name in ("found", "failed_rule", "rule_version", *made):
         session.execute(f"DROP TABLE memory.night.{name}")

@@ -16,6 +16,7 @@ _NOT_PUT_RIGHT = {
     "not_compared": "; what it was compared with is no longer on sale",
     "not_asked": "; no longer requested",
     "outdated": "; its selling price is too old to judge",
+    "rule_changed": "; an upgrade changed the rule",
     "reference_changed": "; markets are compared with another one now",
     "stay_began": "; the stay began",
 }

@@ -33,6 +33,7 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
         "not_asked": "it is no longer requested",
         "reference_changed": "markets are compared with another one now",
         "outdated": "its selling price is too old to judge",
+        "rule_changed": "an upgrade changed the rule",
         "stay_began": "the stay began",
     },
     "dimension": {

@@ -61,6 +61,8 @@ SELECT
         WHEN answered.is_not_asked THEN 'not_asked'
         WHEN answered.is_beside_a_former_reference AND compared.flag_id IS NULL THEN 'reference_changed'
         WHEN outdated.flag_id IS NOT NULL THEN 'outdated'
+        -- It may still stand in the answers: nothing shows that it was put right.
+        WHEN made_by.rule_version <> before.rule_version THEN 'rule_changed'
         ELSE 'value'
     END AS ended_by
 FROM state.flag_open AS before
@@ -69,6 +71,7 @@ LEFT JOIN night.flag_answered AS answered ON answered.flag_id = before.flag_id
 LEFT JOIN night.flag_met AS met ON met.flag_id = before.flag_id
 LEFT JOIN compared ON compared.flag_id = before.flag_id
 LEFT JOIN outdated ON outdated.flag_id = before.flag_id
+LEFT JOIN night.rule_version AS made_by ON made_by.relation = before.relation
 -- A finding that is raised again stays open, even if the stay of its earlier evidence has begun.
 ANTI JOIN night.finding AS finding ON finding.flag_id = before.flag_id
 LEFT JOIN night.flag_held AS held ON held.flag_id = before.flag_id

@@ -137,6 +137,10 @@ _WITH = {
         ),
         (),
     ),
+    "night.rule_version": (
+        Table("rule_version", "", (), (Column("relation", TEXT, ""), required("rule_version", INT, ""))),
+        (),
+    ),
     "night.flag_corrected": (
         Table("flag_corrected", "", (), (tables.FLAG_ID, required("is_changed", FLAG, ""))),
         (),
