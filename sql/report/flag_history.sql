@@ -4,7 +4,10 @@ SELECT
     flag.*,
     CASE
         -- What can no longer be judged was not resolved.
-        WHEN flag.ended_by NOT IN ('stay_began', 'not_asked', 'reference_changed', 'outdated', 'rule_changed')
+        WHEN
+            flag.ended_by NOT IN (
+                'stay_began', 'not_asked', 'not_compared', 'reference_changed', 'outdated', 'rule_changed'
+            )
             THEN date_diff('second', flag.first_flagged_at, flag.resolved_at) / 3600.0
     END AS hours_to_resolve
 FROM (

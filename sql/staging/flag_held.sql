@@ -1,8 +1,8 @@
 -- One row per open flag about prices of two markets or currencies that is not confirmed tonight, but was not put right.
 -- is_by_rates: Only rates have moved, so it does not end even if prices meet at tonight's rates.
 -- A converted disparity would begin again once rates are back, and be a new case. It ends when prices have moved
--- towards each other by more than rates did, or meet at all rates of eight days. If no rate is known tonight, nothing is
--- known of two prices in different currencies.
+-- towards each other by more than rates did, or meet at all rates of eight days. If no rate is known tonight, nothing
+-- is known of two prices in different currencies.
 WITH apart_still AS (
     -- Two prices in one currency that are still apart: with fewer markets on sale, it may be unknown which deviates,
     -- but nothing was put right. The finding ends if tonight the other one of the two is found to deviate.

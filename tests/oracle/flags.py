@@ -197,7 +197,7 @@ def _move_on(
     at = sweep.started_at
     for key, before in list(found.open.items()):
         if key not in tonight and (ended := _ended(before, sweep, history, seen, silent, tonight)):
-            found.closed.append(before | ended)
+            found.closed.append(before | ended | {"open_until": at})
             del found.open[key]
     for key, row in tonight.items():
         last = found.open.get(key)

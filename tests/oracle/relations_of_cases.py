@@ -116,13 +116,14 @@ def _case(place: Any, flags: list[Row], showing: Mapping[Any, set[int]], last: N
 def _opened_at(flags: list[Row], since: datetime | None) -> datetime:
     """Return when the case opened: after the last time without any finding, or as the market's.
 
-    A finding that was only not compared or not requested, and is as far off when it is again, was there in between.
+    A finding that was only not compared or not requested, and is as far off when it is again, was there in between. One
+    whose stay has begun was there until the night that ended it, not until midnight.
     """
     opened, until = None, None
     for flag in sorted(flags, key=lambda flag: flag["first_flagged_at"]):
         if until is None or until < flag["first_flagged_at"]:
             opened = flag["first_flagged_at"]
-        until = max(until or flag["first_flagged_at"], _compared_again(flag, flags) or flag["resolved_at"] or FOREVER)
+        until = max(until or flag["first_flagged_at"], _compared_again(flag, flags) or flag.get("open_until") or FOREVER)
     assert opened is not None
     return max(opened, since or opened)
 
