@@ -19,6 +19,12 @@ _LONGEST = 500
 # The columns of a finding's place, and the words before them.
 _PLACE = {"property_id": "property ", "market": "", "check_in": "check-in "}
 
+# Statuses of a case that needs a decision.
+_TO_DECIDE = ("new", "open")
+
+# What a finding says of a case that has grown since someone acknowledged it.
+_GROWN = " It was acknowledged"
+
 # Keys of a row for the name of its property and the page of its case.
 PROPERTY_NAME, CASE_PAGE = "property_name", "case_page"
 
@@ -62,7 +68,7 @@ def words_of(rule: Rule, row: Row) -> str:
     """Return a row in words: its place, problem and finding, if it has one, its key, and its page."""
     words = in_a_line(key_of(rule, row))
     if finding := in_a_line(row.get("finding") or ""):
-        finding = f"{_problem(row)}{finding}{_cost_and_since(row)}"
+        finding = f"{_problem(row)}{finding}{_cost_and_since(row)}{_mute_over(row)}"
         place = ", ".join(f"{word}{_named(row, name)}" for name, word in _PLACE.items() if row.get(name) is not None)
         words = f"{place}: {finding} ({words})" if place else f"{finding} ({words})"
     return with_page(words, row.get(CASE_PAGE))
@@ -80,6 +86,26 @@ def _cost_and_since(row: Row) -> str:
         return ""
     cost = cost_said(row["exposure_eur"], row.get("amounts"))
     return f" {f'Cost: {cost}, found' if cost else 'Found'} since {since:%-d %b %Y}."
+
+
+def _mute_over(row: Row) -> str:
+    """Return until when a case was muted, if it was since it opened and now needs a decision; else nothing."""
+    until, opened_at = row.get("muted_until"), row.get("opened_at")
+    if until is None or opened_at is None or row.get("status") not in _TO_DECIDE or until < opened_at.date():
+        return ""
+    return f" Muted until {until:%-d %b %Y}."
+
+
+def _is_back(row: Row, sent: str) -> bool:
+    """Whether a case that was sent as `sent` needs a decision again: its mute is over, or it has grown since.
+
+    What says so is part of the words that are sent then, so that it is sent once.
+    """
+    finding = in_a_line(row.get("finding") or "")
+    _, grown, since = finding.rpartition(_GROWN) if row.get("status") in _TO_DECIDE else ("", "", "")
+    # What was cut may end anywhere.
+    signs = [_mute_over(row), "" if finding.endswith("…") else f"{grown}{since}"]
+    return not all(sign in sent for sign in signs if sign)
 
 
 def with_page(words: str, page: str | None) -> str:
@@ -107,13 +133,13 @@ def news(
     still_open: Set[str] = frozenset(),
     began_at: datetime | None = None,
 ) -> News:
-    """Return what has changed for a receiver since `sent`.
+    """Return what has changed for a receiver since `sent`. A case that needs a decision again is new once more.
 
     With fewer rows than the rule's `least`, nothing is new, and everything sent is resolved. Keys in `still_open` are
     not resolved, although the rule no longer selects their rows. `began_at` is the start of the last sweep.
     """
     now = {key_of(rule, row): row for row in rows} if len(rows) >= rule.least else {}
-    new = {key: words_of(rule, row) for key, row in now.items() if key not in sent}
+    new = {key: words_of(rule, row) for key, row in now.items() if key not in sent or _is_back(row, sent[key])}
     resolved = {key: words for key, words in sent.items() if key not in now and key not in still_open}
     before = frozenset(key for key in new if _was_open_before(now[key], began_at))
     return News(new, resolved, len(now) - len(new), before)

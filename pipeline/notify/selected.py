@@ -119,7 +119,9 @@ def still_open(lake: Lake, rule: Rule) -> set[str]:
 
 
 def without_muted(lake: Lake, rule: Rule, rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows of a rule without flags of muted cases."""
+    """Return the rows of a rule without muted cases, and without flags of these."""
+    if is_of_cases(rule):
+        return [row for row in rows if row["status"] != "muted"]
     if rule.relation != "report.flag" or not rows:
         return rows
     muted = {flag_id for (flag_id,) in query_published(lake.published_file, _MUTED).fetchall()}

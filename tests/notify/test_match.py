@@ -138,6 +138,25 @@ LAST_NIGHT = datetime(2026, 10, 14, 2, tzinfo=UTC)
 CASES = RULE.model_copy(update={"name": "cases", "relation": "report.finding_case", "key": ("case_id",)})
 
 
+@pytest.mark.parametrize(
+    "back",
+    [{"muted_until": date(2030, 1, 4)}, {"finding": "DE pays 9% more. It was acknowledged at 4.0% with 3 stays."}],
+)
+def test_a_case_that_needs_a_decision_again_is_sent_once_more(back):
+    rule = RULE.model_copy(update={"relation": "report.finding_case", "key": ("case_id",)})
+    opened_at, tonight = datetime(2030, 1, 2, 2, tzinfo=UTC), datetime(2030, 1, 5, 2, tzinfo=UTC)
+    row = {"case_id": "case-1", "status": "open", "finding": "DE pays 9% more.", "exposure_eur": None}
+    row |= {"amounts": [], "opened_at": opened_at}
+    sent = news(rule, [row], {}).new
+    assert not news(rule, [row], sent)
+    again = news(rule, [row | back], sent, began_at=tonight)
+    assert (set(again.new), again.before) == ({"case-1"}, {"case-1"})
+    assert not news(rule, [row | back], again.new)
+    # Before it opened, it was another case; and someone has taken on what is acknowledged.
+    assert not news(rule, [row | {"muted_until": date(2030, 1, 1)}], sent)
+    assert not news(rule, [row | back | {"status": "acknowledged"}], sent)
+
+
 def test_what_was_open_before_tonight_is_no_news_of_tonight():
     """A receiver who is added to a rule is sent all that is open, and can see what of it is new."""
     earlier = datetime(2026, 10, 13, 2, tzinfo=UTC)

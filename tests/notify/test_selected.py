@@ -34,3 +34,9 @@ def test_a_muted_case_mutes_its_own_findings_not_those_of_a_case_beside_it(lake)
     rows = [{"flag_id": flag_id} for flag_id in ("d-1", "d-3", "fx-GBP", "fx-USD")]
     heard = without_muted(lake, Rule(name="flags", relation="report.flag", who=("me",)), rows)
     assert [row["flag_id"] for row in heard] == ["d-3", "fx-USD"]
+
+
+def test_a_muted_case_is_left_out_whether_or_not_the_rule_asks_for_its_status(lake):
+    rows = [{"case_id": case_id, "status": status} for case_id, status in CASES]
+    rule = Rule(name="cases", relation="report.finding_case", key=("case_id",), who=("me",))
+    assert [row["case_id"] for row in without_muted(lake, rule, rows)] == ["of-1", "of-3", "in-dollars"]

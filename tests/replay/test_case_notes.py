@@ -112,6 +112,18 @@ def test_what_someone_takes_on_is_not_told_as_resolved_and_what_is_muted_not_at_
     assert told(lake) == []
 
 
+def test_a_case_that_was_told_is_told_once_more_when_its_mute_ends(lake):
+    refresh(lake)
+    (case,) = open_cases(lake, 10)
+    told(lake)
+    say_of_case(lake, case["case_id"], started_at(2), muted_until=date(2100, 1, 1))
+    refresh(lake)
+    assert told(lake) == []
+    say_of_case(lake, case["case_id"], started_at(3), muted_until=started_at(1).date())
+    refresh(lake)
+    assert [told(lake), told(lake)] == [["nightaudit [warning] cases: 1 open before tonight"], []]
+
+
 def test_an_empty_note_or_owner_takes_the_one_before_back(lake, monkeypatch, tmp_path):
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
     monkeypatch.chdir(tmp_path)
