@@ -26,6 +26,9 @@ _CASES = (
     "FROM report.finding_case WHERE status <> 'closed' AND scope = 'property'"
 )
 
+# A property may have several mark-ups in a market, each between its own currencies.
+_MARK_UPS = "SELECT flag_id, case_id FROM mart.case_flag WHERE rule = 'fx_markup' AND is_open AND wider_scope IS NULL"
+
 _OF_CASES: Final = ("report.finding_case", ("case_id",))
 
 # Ids of what is open. A case that someone takes on, or one whose severity falls, is not resolved.
@@ -86,12 +89,15 @@ def placed(lake: Lake, rows: list[Row], case_pages: Mapping[str, str]) -> list[R
         return rows
     found = query_published(lake.published_file, _CASES).fetchall()
     cases = {tuple(key): case_id for case_id, *key in found}
+    has_mark_ups = any("flag_id" in row and row.get("rule") == "fx_markup" for row in rows)
+    mark_ups = dict(query_published(lake.published_file, _MARK_UPS).fetchall()) if has_mark_ups else {}
     shown = []
     for row in rows:
         rule, property_id = row.get("rule"), row.get("property_id")
         # A property that has gone quiet in several markets is a case without a market.
         case_id = (
             row.get("case_id")
+            or mark_ups.get(row.get("flag_id"))
             or cases.get((rule, property_id, row.get("market")))
             or cases.get((rule, property_id, None))
         )
