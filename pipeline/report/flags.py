@@ -60,8 +60,8 @@ def ended_section(ended: Flags, *, is_first_night: bool) -> Section:
         if is_first_night
         else "No finding ended",
         "A finding ends when an answer no longer shows it, one of its offers is gone, its currency is no longer "
-        "requested, or its stay begins. Days count from the sweep that first flagged it; a finding whose stay began "
-        "was not resolved and has none. "
+        "requested, or its stay begins. Days count from the sweep that first flagged it to the answer that no longer "
+        "shows it; a finding that ended in another way was not resolved and has none. "
         f"{A_ROW} The first rows are the most severe of each rule.",
         ended.narrow,
         columns=[

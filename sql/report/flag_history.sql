@@ -2,13 +2,9 @@
 -- hours_to_resolve: Hours from first_flagged_at to resolved_at; NULL: still open, or nothing was resolved.
 SELECT
     flag.*,
+    -- What is no longer on sale, or can no longer be judged, was not put right.
     CASE
-        -- What can no longer be judged was not resolved.
-        WHEN
-            flag.ended_by NOT IN (
-                'stay_began', 'not_asked', 'not_compared', 'reference_changed', 'outdated', 'rule_changed'
-            )
-            THEN date_diff('second', flag.first_flagged_at, flag.resolved_at) / 3600.0
+        WHEN flag.ended_by = 'value' THEN date_diff('second', flag.first_flagged_at, flag.resolved_at) / 3600.0
     END AS hours_to_resolve
 FROM (
     SELECT * FROM state.flag_closed

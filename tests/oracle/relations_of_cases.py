@@ -123,7 +123,9 @@ def _opened_at(flags: list[Row], since: datetime | None) -> datetime:
     for flag in sorted(flags, key=lambda flag: flag["first_flagged_at"]):
         if until is None or until < flag["first_flagged_at"]:
             opened = flag["first_flagged_at"]
-        until = max(until or flag["first_flagged_at"], _compared_again(flag, flags) or flag.get("open_until") or FOREVER)
+        until = max(
+            until or flag["first_flagged_at"], _compared_again(flag, flags) or flag.get("open_until") or FOREVER
+        )
     assert opened is not None
     return max(opened, since or opened)
 
