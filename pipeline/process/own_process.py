@@ -29,10 +29,14 @@ def in_own_processes(do: Callable[[J], T], jobs: Sequence[J], at_once: int) -> l
 
 
 def _alone(do: Callable[[J], T], job: J) -> T:
-    # Not fork: DuckDB's and polars' threads do not survive it.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, context, initializer=_prepare) as pool:
+    with spawned(1) as pool:
         return begun(pool, do, job).result()
+
+
+def spawned(processes: int) -> ProcessPoolExecutor:
+    """Return a pool of processes that inherit nothing from this one."""
+    # Not fork: the threads of DuckDB, polars and the object store do not survive it.
+    return ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_prepare)
 
 
 def _prepare() -> None:

@@ -4,10 +4,9 @@ A part holds only addresses, so any process can compute it, and computing it aga
 """
 
 import logging
-import multiprocessing
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,9 +18,9 @@ from pipeline.domain.errors import LakeError
 from pipeline.domain.property_range import PropertyRange
 from pipeline.domain.servers import Cluster
 from pipeline.process.carrier import Carrier
-from pipeline.process.child import begun, follow_parent, run_tracker
+from pipeline.process.child import begun, run_tracker
 from pipeline.process.cluster_pool import open_pool, size_of
-from pipeline.process.pandasless import keep_pandas_out
+from pipeline.process.own_process import spawned
 
 logger = logging.getLogger(__name__)
 
@@ -112,9 +111,7 @@ class RangePool:
     def _opened(self) -> Executor:
         def processes() -> Executor:
             run_tracker()
-            # Not fork: DuckDB's and the object store's threads do not survive it.
-            context = multiprocessing.get_context("spawn")
-            return ProcessPoolExecutor(self.workers, context, initializer=_prepare)
+            return spawned(self.workers)
 
         return open_pool(self.cluster, self.root, processes, self.carrier)
 
@@ -127,11 +124,6 @@ class RangePool:
             )
         logger.warning("A worker process of %s was killed; its part of the night is computed again.", self.step)
         return job, tries - 1
-
-
-def _prepare() -> None:
-    follow_parent()
-    keep_pandas_out()
 
 
 def _submitted(pool: Executor, do: Callable[..., T], *args: object) -> Future[T]:
