@@ -20,6 +20,7 @@ from pipeline.domain.property_range import ALL, PropertyRange, cut
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.database import OF_OFFERS, connect, select_files, view_sweep_files
+from pipeline.lake.mark import MARK
 from pipeline.lake.sweep_files import sweep_of
 from pipeline.process.range_pool import RangePool
 
@@ -173,7 +174,7 @@ def files_read(jobs: Sequence[AuditJob], _: str) -> Iterator[str]:
     """Give the files of the lake that a session over ranges of one night reads."""
     night = jobs[0].night
     lake = night.lake
-    yield "lake.json"
+    yield MARK
     for name in ("sweep", *CHECKED):
         wanted = {night.sweep_id, night.before} if name in _COMPARED else {night.sweep_id}
         root = lake.table_root(name)

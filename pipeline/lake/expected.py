@@ -5,10 +5,11 @@ from pathlib import Path
 
 from pipeline.lake.checksums import FOLDER, Recorded
 from pipeline.lake.files import PASSING, is_finished
+from pipeline.lake.mark import MARK
 from pipeline.lake.objects import Lake
 
 # Folders in which the lake writes and records every file itself.
-_OURS = ("raw", "tables", "published", "state", "quotes", "reports", "nights", "durations", "calls", "lake.json")
+_OURS = ("raw", "tables", "published", "state", "quotes", "reports", "nights", "durations", "calls", MARK)
 
 
 def files_of_lake(lake: Lake) -> Iterator[Path]:

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from pipeline.lake.checksums import FOLDER, note_gone, note_there, record, sum_of_file
+from pipeline.lake.mark import MARK
 
 # Temporary entries of a lake's folder.
 PASSING = frozenset({".lock", ".lock.note", ".spill"})
@@ -76,7 +77,7 @@ def remove_left_over(place: Path) -> None:
 def is_lake(folder: Path) -> bool:
     """Whether a folder is the root of a lake, which works without lake.json until its tables are first rebuilt."""
     is_recorded = (folder / FOLDER).is_dir() and any((folder / name).is_dir() for name in ("raw", "published"))
-    return is_recorded or (folder / "lake.json").is_file()
+    return is_recorded or (folder / MARK).is_file()
 
 
 def put_in_place(built: Path, place: Path, root: Path | None = None) -> None:

@@ -10,6 +10,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER, damaged_of
 from pipeline.lake.delta import committed_files, committed_sizes
 from pipeline.lake.ledger import copies_of_entry, published_sweeps
+from pipeline.lake.mark import MARK
 from pipeline.lake.pulled import pulled_from
 from pipeline.lake.raw import is_retired
 from pipeline.publish.last_published import is_superseded
@@ -20,7 +21,7 @@ _RESTORE = "restore it from a backup"
 _CARE = "nightaudit lake --apply"
 _MOVE = "move it away, then: "
 # The lake's care forgets other files that are gone.
-_KEPT_FOREVER = frozenset({"raw", "tables", "published", "quotes", "state", FOLDER, "lake.json"})
+_KEPT_FOREVER = frozenset({"raw", "tables", "published", "quotes", "state", FOLDER, MARK})
 _SUPERSEDED = "only readers who opened the file that was published before"
 _AFFECTED = {
     "calls": "how many calls of that day are left",
@@ -28,7 +29,7 @@ _AFFECTED = {
     "nights": "which steps of that night remain to be done",
     "reports": "this page",
     "state": "queries, reports, alerts and later nights",
-    "lake.json": "which folder holds the tables",
+    MARK: "which folder holds the tables",
     FOLDER: "whether damage is noticed in the files that it lists",
 }
 
@@ -130,7 +131,7 @@ def _is_kept_twice(lake: Lake, path: str) -> bool:
 
 
 def _of_others(lake: Lake, top: str, below: list[str], move: str) -> str:
-    if top in {"lake.json", FOLDER}:
+    if top in {MARK, FOLDER}:
         return f"{move}{_CARE}"
     if top in _KEPT_FOREVER:
         return _RESTORE

@@ -27,6 +27,7 @@ from pipeline.lake.database import failed_query, query_published
 from pipeline.lake.delta import committed_sizes, is_committed
 from pipeline.lake.expected import files_of_lake, missing_files, not_files, without_checksums
 from pipeline.lake.ledger import copies_of_entry, damaged_entries, lost_entries
+from pipeline.lake.mark import MARK
 from pipeline.lake.pulled import pulled_from
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
 from pipeline.lake.sweep_files import files_of_sweep, retirement, sweep_of
@@ -116,7 +117,7 @@ class _Look:
             lost = self._lost()
             is_readable = not self._of_another_kind(lost)
             # The lake may have been opened without it.
-            self._read(self._lake.root / "lake.json", lambda: Lake(str(self._lake.root)))
+            self._read(self._lake.local(MARK), lambda: Lake(str(self._lake.root)))
             if is_readable:
                 self._related()
             for gone, count in lost.items():
@@ -141,7 +142,7 @@ class _Look:
         self._files += 1
         recorded = self._recorded.of(place)
         try:
-            if place == self._lake.root / "lake.json" and sum_of(place.read_bytes().strip()) in recorded:
+            if place == self._lake.local(MARK) and sum_of(place.read_bytes().strip()) in recorded:
                 # It may be restored by hand.
                 return
             if not recorded:

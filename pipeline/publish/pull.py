@@ -17,13 +17,11 @@ from pipeline.domain.errors import CorruptObject, InputError, LakeError
 from pipeline.lake import Lake, beside, put_in_place, write_in_place
 from pipeline.lake.checksums import Recorded, Sum, sum_of_file
 from pipeline.lake.files import noted_as_gone, remove_left_over
+from pipeline.lake.mark import MARK
 from pipeline.lake.published_paths import PUBLISHED, paths_read_by, read_from_here
 from pipeline.lake.pulled import NOTE, pulled_from
 from pipeline.lake.s3.commit_log import CommitLog, Listing
 from pipeline.lake.s3.object_store import Store
-
-# Marks the folder as a lake, so that the commands find the published file.
-_MARK = "lake.json"
 
 
 class Source(Protocol):
@@ -126,7 +124,7 @@ def pull(source: Source, folder: Path) -> Pulled:
         file.parent.mkdir(exist_ok=True)
     except OSError as error:
         raise _no_folder(folder, error) from None
-    for place in (file, folder / NOTE, folder / _MARK):
+    for place in (file, folder / NOTE, folder / MARK):
         remove_left_over(place)
     before = paths_read_by(file) if file.exists() else set()
     arrived = beside(file)
@@ -137,10 +135,11 @@ def pull(source: Source, folder: Path) -> Pulled:
         except FileNotFoundError:
             raise _not_published(source) from None
         _refuse_damaged(source, PUBLISHED, arrived)
-        mark = beside(folder / _MARK)
-        source.fetch(_MARK, mark)
-        _refuse_damaged(source, _MARK, mark)
-        put_in_place(mark, folder / _MARK, folder)
+        # It marks the folder as a lake, so that the commands find the published file.
+        mark = beside(folder / MARK)
+        source.fetch(MARK, mark)
+        _refuse_damaged(source, MARK, mark)
+        put_in_place(mark, folder / MARK, folder)
         wanted = {
             path: size for pattern in sorted(paths_read_by(arrived)) for path, size in source.sizes(pattern).items()
         }

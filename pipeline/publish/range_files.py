@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pipeline.domain.tables import SIDE_TABLES, TABLES
 from pipeline.lake import Lake
+from pipeline.lake.mark import MARK
 from pipeline.lake.sweep_files import sweep_of
 from pipeline.publish.range_session import RangeJob
 
@@ -16,7 +17,7 @@ def files_read(jobs: Sequence[RangeJob], _: Callable[..., object], reads: Sequen
     nights of a large lake would not fit on a worker.
     """
     job, lake = jobs[0], jobs[0].lake
-    yield "lake.json"
+    yield MARK
     yield _path(lake, Path(job.file))
     for file in job.state:
         if any(each.within.meets(file.first_property_id, file.last_property_id) for each in jobs):

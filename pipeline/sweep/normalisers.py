@@ -14,6 +14,7 @@ from pipeline.domain.servers import Cluster
 from pipeline.domain.shards import Segment, Shard
 from pipeline.domain.tables import SEGMENT_TABLES
 from pipeline.lake import Lake
+from pipeline.lake.mark import MARK
 from pipeline.lake.raw import second_look
 from pipeline.normalise import worker
 from pipeline.normalise.request import Asked
@@ -86,7 +87,7 @@ def _read_for(lake: Lake, sweep_id: str, segment: Segment | Sequence[Shard], *_:
 
     Sending the searches of a block of shards reads the manifest only.
     """
-    yield "lake.json"
+    yield MARK
     yield lake.manifest_path(sweep_id)
     if not isinstance(segment, Segment):
         return

@@ -21,6 +21,7 @@ from filelock import FileLock, Timeout
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeFull
 from pipeline.lake.checksums import FOLDER, Recorded
 from pipeline.lake.files import noted_as_gone
+from pipeline.lake.mark import MARK
 from pipeline.lake.s3.catch_up import CatchUp
 from pipeline.lake.s3.commit_log import IN_FLIGHT, Act, Claim, CommitLog, Entry, Listing, Object
 from pipeline.lake.s3.copy_files import (
@@ -228,9 +229,9 @@ class Copy:
 
     def _removed(self, gone: Iterable[str]) -> list[str]:
         """Return the missing files that the lake has removed; the others are fetched again."""
-        recorded, lake_json = Recorded(self.root), "lake.json"
+        recorded = Recorded(self.root)
         missed = {path for path in gone if Path(path).name in recorded.there((self.root / path).parent)}
-        return sorted(path for path in gone if path not in missed and path != lake_json)
+        return sorted(path for path in gone if path not in missed and path != MARK)
 
 
 def lost(address: str) -> LakeBusy:
