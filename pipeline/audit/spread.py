@@ -21,7 +21,7 @@ from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.database import OF_OFFERS, connect, select_files, view_sweep_files
 from pipeline.lake.mark import MARK
-from pipeline.lake.sweep_files import sweep_of
+from pipeline.lake.sweep_files import paths_below, sweep_of
 from pipeline.process.range_pool import RangePool
 
 # Great Expectations and its libraries take another 250 MB.
@@ -180,9 +180,4 @@ def files_read(jobs: Sequence[AuditJob], _: str) -> Iterator[str]:
         root = lake.table_root(name)
         for folder in root.glob("*"):
             if folder.name == "_delta_log" or sweep_of(folder.name) in wanted:
-                # A hidden one is being built.
-                yield from (
-                    place.relative_to(lake.root).as_posix()
-                    for place in folder.rglob("*")
-                    if place.is_file() and not place.name.startswith(".")
-                )
+                yield from paths_below(lake, folder)

@@ -46,7 +46,7 @@ def store(lake: Lake, audit: Audit) -> Audit:
     damaged = damaged_of(lake.root, files_of_sweep(lake, QUALITY, audit.sweep_id))
     stored = _stored(lake, audit, last, is_damaged=_path(lake, audit.sweep_id, last) in damaged)
     for place in damaged:
-        path = place.relative_to(lake.root).as_posix()
+        path = lake.path_of(place)
         replace_files(lake, QUALITY, {path: None}, f"{audit.sweep_id}/{place.stem}/damaged")
         lake.remove(path)
     return stored

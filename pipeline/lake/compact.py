@@ -58,7 +58,7 @@ def compact(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> N
             hint="Try again: nightaudit lake --apply. If it fails again, please report it.",
         )
     touch(files)
-    former = [file.relative_to(lake.root).as_posix() for file in files]
+    former = [lake.path_of(file) for file in files]
     replaced = dict(zip_longest(former, paths))
     replace_files(lake, table, replaced, f"{sweep_id}/compact")
 

@@ -79,3 +79,7 @@ class Layout:
     def local(self, path: str) -> Path:
         """Place of an object in the file system."""
         return self.root / path
+
+    def path_of(self, place: Path) -> str:
+        """Path of an object from its place in the file system."""
+        return place.relative_to(self.root).as_posix()

@@ -6,7 +6,7 @@
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from pipeline.domain.errors import LakeError
@@ -55,6 +55,11 @@ def all_or_each(folder: Path, files: Sequence[Path]) -> Sequence[Path]:
 def parquet_names(folder: Path) -> set[str]:
     """Return the names of all Parquet files in a folder, including those under construction."""
     return {name for name in _names_in(folder) if name.endswith(".parquet")}
+
+
+def paths_below(lake: Lake, folder: Path) -> Iterator[str]:
+    """Yield the paths of the files below a folder, without those under construction."""
+    return (lake.path_of(place) for place in folder.rglob("*") if place.is_file() and not place.name.startswith("."))
 
 
 def _files_in(folder: Path) -> list[Path]:

@@ -140,7 +140,7 @@ def _beyond(published: list[LedgerEntry], nights: int) -> list[str]:
 
 def _retire(lake: Lake, table: Table, sweep_id: str, files: list[Path]) -> None:
     touch([*files, *sweep_files(lake, table).get(sweep_id, [])])
-    former = [file.relative_to(lake.root).as_posix() for file in files]
+    former = [lake.path_of(file) for file in files]
     replace_files(lake, table, dict.fromkeys(former), retirement(sweep_id))
 
 
@@ -162,7 +162,7 @@ def _to_remove(settings: Settings, lake: Lake) -> Iterator[Care]:
 
 def _remove(lake: Lake, files: list[Path]) -> None:
     for file in files:
-        lake.remove(file.relative_to(lake.root).as_posix())
+        lake.remove(lake.path_of(file))
 
 
 def _to_note(lake: Lake) -> Iterator[Care]:

@@ -150,7 +150,7 @@ def _keep_quarantine(lake: Lake, fresh: Lake, sweep_id: str) -> None:
     carry_over(lake.root, held.parent, path.parent)
     with connect(fresh) as session:
         leave_out(session, fresh, sweep_id)
-    commit_files(fresh, REJECT, {f"{sweep_id}/quarantine": [path.relative_to(fresh.root).as_posix()]})
+    commit_files(fresh, REJECT, {f"{sweep_id}/quarantine": [fresh.path_of(path)]})
 
 
 def _audit_again(lake: Lake, fresh: Lake, limits: Limits, spread: Spread) -> None:

@@ -85,7 +85,7 @@ def _of_inputs(top: str, table: str) -> str:
 
 def repair_of(lake: Lake, place: Path) -> str:
     """Return what repairs a damaged or missing file of the lake."""
-    return consequences(lake, place.relative_to(lake.root).as_posix(), is_missing=not place.exists())[1]
+    return consequences(lake, lake.path_of(place), is_missing=not place.exists())[1]
 
 
 def not_as_committed(lake: Lake, table: Table) -> dict[Path, str]:

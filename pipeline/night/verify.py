@@ -137,7 +137,7 @@ class _Look:
     # Files -----------------------------------------------------------------------------------------------
 
     def _file(self, place: Path) -> None:
-        if self._suspects is not None and place.relative_to(self._lake.root).as_posix() not in self._suspects:
+        if self._suspects is not None and self._lake.path_of(place) not in self._suspects:
             return
         self._files += 1
         recorded = self._recorded.of(place)
@@ -354,13 +354,13 @@ class _Look:
         try:
             return look()
         except NightauditError as error:
-            path = place.relative_to(self._lake.root).as_posix()
+            path = self._lake.path_of(place)
             if not any(found.startswith(f"{path}/") for found in self._damages):
                 self._found(place, error.message.splitlines()[0])
             return None
 
     def _found(self, place: Path, what: str, *, is_missing: bool = False) -> None:
-        path = place.relative_to(self._lake.root).as_posix()
+        path = self._lake.path_of(place)
         is_missing = is_missing or not place.exists()
         self._damages.setdefault(path, Damage(path, what, *consequences(self._lake, path, is_missing=is_missing)))
 

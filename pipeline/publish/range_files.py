@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pipeline.domain.tables import SIDE_TABLES, TABLES
-from pipeline.lake import Lake
 from pipeline.lake.mark import MARK
-from pipeline.lake.sweep_files import sweep_of
+from pipeline.lake.sweep_files import paths_below, sweep_of
 from pipeline.publish.range_session import RangeJob
 
 
@@ -18,25 +17,16 @@ def files_read(jobs: Sequence[RangeJob], _: Callable[..., object], reads: Sequen
     """
     job, lake = jobs[0], jobs[0].lake
     yield MARK
-    yield _path(lake, Path(job.file))
+    yield lake.path_of(Path(job.file))
     for file in job.state:
         if any(each.within.meets(file.first_property_id, file.last_property_id) for each in jobs):
             yield file.path
     for name in TABLES:
         root = lake.table_root(name)
-        yield from _files_below(lake, root / "_delta_log")
+        yield from paths_below(lake, root / "_delta_log")
         for folder in root.glob("*"):
             sweep_id = sweep_of(folder.name)
             if sweep_id == job.sweep_id or (f"lake.{name}" in reads and sweep_id in job.published):
-                yield from _files_below(lake, folder)
+                yield from paths_below(lake, folder)
     for name in SIDE_TABLES:
-        yield from _files_below(lake, lake.table_root(name))
-
-
-def _files_below(lake: Lake, folder: Path) -> Iterator[str]:
-    # A hidden one is being built.
-    return (_path(lake, place) for place in folder.rglob("*") if place.is_file() and not place.name.startswith("."))
-
-
-def _path(lake: Lake, place: Path) -> str:
-    return place.relative_to(lake.root).as_posix()
+        yield from paths_below(lake, lake.table_root(name))

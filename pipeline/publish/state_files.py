@@ -133,7 +133,7 @@ def forget_superseded(lake: Lake, files: Iterable[StateFile]) -> None:
     oldest = time.time() - _GRACE_SECONDS
     for place in lake.local(_FOLDER).glob("*/*/*.parquet"):
         if place not in wanted and place.stat().st_mtime < oldest:
-            lake.remove(place.relative_to(lake.root).as_posix())
+            lake.remove(lake.path_of(place))
     recorded = Recorded(lake.root)
     for folder in recorded.folders(lake.local(_FOLDER)):
         # A lost file that the state no longer reads is not missed either.
