@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 if TYPE_CHECKING:
     from pydantic import AnyHttpUrl
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 # Of web addresses, of the rate store and of the cluster.
 _ENCRYPTED = frozenset({"https", "rediss", "tls"})
 _CLEAR = frozenset({"http", "redis", "tcp"})
@@ -72,7 +72,7 @@ def proxy_address(text: str, variable: str) -> str:
         raise ValueError(
             f"The proxy of {variable} has no scheme: write http:// before it, as in http://proxy.example:3128."
         )
-    if scheme.lower() not in _DEFAULT_PORTS:
+    if scheme.lower() not in DEFAULT_PORTS:
         raise ValueError(
             f"The proxy of {variable} speaks {scheme.lower()!r}; only proxies of http:// and https:// can be used."
         )
@@ -153,7 +153,7 @@ def host_alone(authority: str) -> str:
     host, mark, port = authority.lower().rpartition(":")
     if not mark or not port.isdecimal():
         return authority.lower().rstrip(".")
-    return host.rstrip(".") if int(port) in _DEFAULT_PORTS.values() else f"{host.rstrip('.')}:{port}"
+    return host.rstrip(".") if int(port) in DEFAULT_PORTS.values() else f"{host.rstrip('.')}:{port}"
 
 
 def _parsed(text: str) -> AnyHttpUrl:
@@ -186,5 +186,5 @@ def _parsed(text: str) -> AnyHttpUrl:
 
 
 def _authority(parsed: AnyHttpUrl) -> str:
-    port = "" if parsed.port in {None, _DEFAULT_PORTS[parsed.scheme]} else f":{parsed.port}"
+    port = "" if parsed.port in {None, DEFAULT_PORTS[parsed.scheme]} else f":{parsed.port}"
     return f"{parsed.host}{port}"

@@ -16,7 +16,7 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 from httpx_aiohttp.transport import AiohttpResponseStream
 
-from pipeline.domain.addresses import is_host, is_loopback, proxy_address
+from pipeline.domain.addresses import DEFAULT_PORTS, is_host, is_loopback, proxy_address
 from pipeline.domain.errors import SettingsError
 from pipeline.supplier.pacer import Slot
 
@@ -32,8 +32,6 @@ _KEEP_ALIVE_SECONDS = 15.0
 
 # The extension of a request that holds its slot.
 SLOT = "slot"
-
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _CERTIFICATES_HINT = "Name a file of trusted certificates (PEM) that you can read, or unset it to trust the usual ones."
 
@@ -123,7 +121,7 @@ def proxy_for(address: str) -> str | None:
         return None
     proxies = urllib.request.getproxies()
     name = next((name for name in (url.scheme, "all") if proxies.get(name)), None)
-    port = url.port or _DEFAULT_PORTS.get(url.scheme)
+    port = url.port or DEFAULT_PORTS.get(url.scheme)
     if name is None or is_excepted(host, port, proxies.get("no", "")):
         return None
     try:
