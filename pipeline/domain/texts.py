@@ -84,6 +84,11 @@ def validation_text(message: str) -> str:
     )
 
 
+def storable(text: str) -> str:
+    """Return a text that a file can hold: JSON texts may have half a surrogate pair, which is escaped as in JSON."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def one_line(text: str | None) -> str:
     """Return a text of several lines as one line; empty for None."""
     return " ".join((text or "").split())

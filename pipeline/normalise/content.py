@@ -11,8 +11,6 @@ import pyarrow as pa
 from pipeline.domain.tables import PROPERTY_CONTENT, ROOM_CONTENT
 from pipeline.supplier import wire
 
-_INT64 = range(-(2**63), 2**63)
-
 
 @dataclass(frozen=True, slots=True)
 class RoomContent:
@@ -45,7 +43,7 @@ def content_of(found: wire.DetailProperty) -> PropertyContent:
 
 def _room(room: wire.DetailRoomStay) -> RoomContent:
     amenities = None if room.amenities is None else tuple((item.id, item.name) for item in room.amenities)
-    if any(number is not None and number not in _INT64 for number, _ in amenities or ()):
+    if any(number is not None and number not in wire.INT64 for number, _ in amenities or ()):
         raise OverflowError("the id of an amenity is not an int64")
     images = None if room.images is None else tuple(room.images)
     return RoomContent(room.room_id, room.room_name, room.room_description, room.bed_type, amenities, images)

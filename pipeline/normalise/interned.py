@@ -29,9 +29,6 @@ from pipeline.supplier.date_times import instant_of
 T = TypeVar("T")
 Indexes = npt.NDArray[np.int32]
 
-# Penalties and promotions of an offer are numbered in 16 bits.
-_MOST_CHILDREN = 2**15
-
 _DIGIT = re.compile(r"\d")
 _TEXTS = attrgetter("board", "promotions", "penalties")
 # Two counts share one number: an answer has fewer nulls than this.
@@ -142,13 +139,11 @@ class Interned:
         return sum(len(fields) - fields.count(None) for fields in map(msgspec.structs.astuple, rows))
 
 
-_decode_board = msgspec.json.Decoder(wire.Board | None).decode
-_decode_promotions = msgspec.json.Decoder(list[wire.Promotion] | None).decode
 _decode_penalties = msgspec.json.Decoder(list[wire.Penalty[float]] | None).decode
 
 
 def _board(text: bytes) -> tuple[wire.Board, list[Deviation]]:
-    board = _decode_board(text) or wire.Board()
+    board = wire.decode_board(text) or wire.Board()
     notes = []
     if board.id is not None and board.id not in BOARDS:
         notes.append(Deviation("boardBasis.id", "new_value", str(board.id)))
@@ -156,7 +151,7 @@ def _board(text: bytes) -> tuple[wire.Board, list[Deviation]]:
 
 
 def _promotions(text: bytes) -> tuple[Promotions, list[Deviation]]:
-    rows = tuple(_decode_promotions(text) or ())
+    rows = tuple(wire.decode_promotions(text) or ())
     _can_be_numbered(rows, "promotions")
     notes = [
         Deviation("promotions[].promoType", "new_value", row.promo_type[:100])
@@ -206,5 +201,5 @@ def _instant(text: str | None, field: str, notes: list[Deviation]) -> tuple[date
 
 
 def _can_be_numbered(children: Sized, field: str) -> None:
-    if len(children) > _MOST_CHILDREN:
-        raise OverflowError(f"{field} has {len(children)} items; at most {_MOST_CHILDREN} are read")
+    if len(children) > wire.MOST_CHILDREN:
+        raise OverflowError(f"{field} has {len(children)} items; at most {wire.MOST_CHILDREN} are read")

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from pipeline.domain.texts import storable
 from pipeline.supplier import wire
 from pipeline.supplier.envelope import Repeated
 from pipeline.supplier.fields import Field, fields_of
@@ -31,7 +32,6 @@ _WORDS: dict[type[msgspec.Struct], frozenset[str]] = {
     wire.Board: frozenset({"detail"}),
     wire.Promotion: frozenset({"promoType", "description"}),
 }
-_INT64 = range(-(2**63), 2**63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class PartReader:
             read = msgspec.convert(value, known.type)
         except msgspec.ValidationError:
             read = self._leniently(value, known, path)
-        if isinstance(read, int) and read not in _INT64:
+        if isinstance(read, int) and read not in wire.INT64:
             raise Unfit(f"{path} {read} is not an int64")
         if isinstance(read, float) and not math.isfinite(read):
             raise Unfit(f"{path} {read} is not a number that can be kept")
@@ -210,8 +210,3 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def storable(text: str) -> str:
-    """Return a text that can be stored, whatever bytes it was read from."""
-    return text.encode("utf-8", "backslashreplace").decode()

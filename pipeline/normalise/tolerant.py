@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from pipeline.domain.search import Operation
-from pipeline.normalise.parts import Deviation, PartReader, Unfit, kind_of, storable
+from pipeline.domain.texts import storable
+from pipeline.normalise.parts import Deviation, PartReader, Unfit, kind_of
 from pipeline.normalise.refusals import (
     MOST_REFUSALS,
     Refusal,

@@ -17,8 +17,6 @@ _UNIT = Decimal(1).scaleb(-MONEY_SCALE)
 _LARGEST = Decimal(10) ** (18 - MONEY_SCALE)
 _NO_BOARD, _NO_CHARGE, _NO_FEES = wire.Board(), wire.Charge[Decimal](), wire.ExcludedCharges[Decimal]()
 
-_decode_board = msgspec.json.Decoder(wire.Board | None).decode
-_decode_promotions = msgspec.json.Decoder(list[wire.Promotion] | None).decode
 _decode_penalties = msgspec.json.Decoder(list[wire.Penalty[Decimal]] | None).decode
 
 
@@ -40,10 +38,10 @@ def total_of(product: wire.DetailProduct[Decimal]) -> Decimal | None:
 
 def offer_row(room: wire.QuotedRoomStay, product: wire.DetailProduct[Decimal], currency: str | None) -> dict[str, Any]:
     """Return a room's product as columns of `quote_offer`."""
-    board, charge = _decode_board(product.board) or _NO_BOARD, product.charges or _NO_CHARGE
+    board, charge = wire.decode_board(product.board) or _NO_BOARD, product.charges or _NO_CHARGE
     fees = charge.excluded or _NO_FEES
     stated = [_stated(penalty) for penalty in _decode_penalties(product.penalties) or ()]
-    promotions = _decode_promotions(product.promotions) or ()
+    promotions = wire.decode_promotions(product.promotions) or ()
     return {
         "room_stay_id": room.id,
         "room_id": room.room_id,
@@ -87,7 +85,7 @@ def promotion_rows(product: wire.DetailProduct[Decimal]) -> list[dict[str, Any]]
     """Return the promotions of a product as columns of `quote_promotion`."""
     return [
         {"promotion_no": number, "promo_type": each.promo_type, "description": each.description}
-        for number, each in enumerate(_decode_promotions(product.promotions) or ())
+        for number, each in enumerate(wire.decode_promotions(product.promotions) or ())
     ]
 
 

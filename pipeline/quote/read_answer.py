@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from pipeline.domain.texts import storable
 from pipeline.supplier import wire
 from pipeline.supplier.date_times import instant_of
 from pipeline.supplier.envelope import whole_number
@@ -18,9 +19,6 @@ from pipeline.supplier.fields import Field, fields_of
 
 # More than any double has.
 _MOST_EXPONENT = 400
-# The highest number of items that the tables can number within one product.
-_MOST_CHILDREN = 2**15
-_INT64 = range(-(2**63), 2**63)
 
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
@@ -74,8 +72,8 @@ class _Reader:
             read = self._value(value, known, place)
         elif not isinstance(value, list):
             read = self._leave_out(place, "is no array")
-        elif known.is_raw and len(value) > _MOST_CHILDREN:
-            read = self._leave_out(place, f"has {len(value)} items; at most {_MOST_CHILDREN} are read")
+        elif known.is_raw and len(value) > wire.MOST_CHILDREN:
+            read = self._leave_out(place, f"has {len(value)} items; at most {wire.MOST_CHILDREN} are read")
         else:
             items = [self._value(item, known, f"{place}.{number}") for number, item in enumerate(value)]
             read = [item for item in items if item is not None]
@@ -110,7 +108,7 @@ def _integer(value: object, known: Field) -> int:
         read: int = msgspec.convert(int(number), known.type)
     except msgspec.ValidationError:
         _refuse(value, known)
-    return read if read in _INT64 else _refuse(value, known)
+    return read if read in wire.INT64 else _refuse(value, known)
 
 
 def _finite(value: object, known: Field) -> Decimal:
@@ -124,8 +122,7 @@ def _finite(value: object, known: Field) -> Decimal:
 
 
 def _text(value: object, known: Field) -> str:
-    # JSON texts may hold half a surrogate pair, which no file can store; it is escaped as in JSON.
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else _refuse(value, known)
+    return storable(value) if isinstance(value, str) else _refuse(value, known)
 
 
 def _date_time(value: object, known: Field) -> str:

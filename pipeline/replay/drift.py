@@ -16,6 +16,7 @@ import msgspec
 from pipeline.domain.codes import BOARDS, ERROR_CODES, is_known_promotion
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import all_segments
+from pipeline.domain.texts import storable
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, landed, raw_address, read_shard
 from pipeline.supplier.bodies import UnreadableBody, inflate
@@ -191,7 +192,7 @@ class _Counts:
         if place not in self._unknown and len(self._unknown) >= _MOST_UNKNOWN:
             return _OTHERS
         self._unknown[place] += 1
-        return name[:100].encode("utf-8", "backslashreplace").decode()
+        return storable(name[:100])
 
 
 def _fits(known: Field, kind: type) -> bool:

@@ -19,6 +19,10 @@ from pipeline.domain.search import Operation
 
 # As the document says; a larger number is refused, with the part that it is in.
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+# Also of the document; msgspec itself has no bounds for it.
+INT64 = range(-(2**63), 2**63)
+# Penalties and promotions of an offer: the tables number them in 16 bits.
+MOST_CHILDREN = 2**15
 # `yyyy-MM-dd'T'HH:mm:ssXXX`
 DateTime = Annotated[str, Meta(extra={"is_date_time": True})]
 N = TypeVar("N", float, Decimal)
@@ -96,6 +100,9 @@ BoardText = Annotated[Raw, Meta(extra={"struct": Board})]
 PromotionsText = Annotated[Raw, Meta(extra={"struct": Promotion, "is_list": True})]
 ListPenaltiesText = Annotated[Raw, Meta(extra={"struct": ListPenalty, "is_list": True})]
 PenaltiesText = Annotated[Raw, Meta(extra={"struct": Penalty, "is_list": True})]
+
+decode_board = msgspec.json.Decoder(Board | None).decode
+decode_promotions = msgspec.json.Decoder(list[Promotion] | None).decode
 
 
 class ListProduct(_Wire):
