@@ -9,6 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from pipeline.domain.errors import LakeError, first_line
+from pipeline.domain.search import ANSWERED
 from pipeline.domain.tables import CONFIRMATION
 from pipeline.lake import Lake
 from pipeline.lake.delta import commit_rows, is_committed
@@ -29,7 +30,6 @@ from pipeline.replay.republish import (
     sweep_table,
 )
 
-_ANSWERED = {"offered", "no_offer", "absent"}
 _STOPPED = "its search was not sent, or its answer did not land: the run was stopped"
 
 
@@ -119,7 +119,7 @@ def _reason(
         if number not in answers:
             return stopped
         cell = statuses[number, property_id]
-        if cell["status"] not in _ANSWERED:
+        if cell["status"] not in ANSWERED:
             code = f" with code {cell['code']}" if cell["code"] is not None else ""
             why = cell["failure"] or f"unreadable{code}" if cell["status"] == "failed" else f"refused{code}"
             return f"the search in {run.searches[number].market} was not answered: {why}"
