@@ -16,11 +16,11 @@ from pipeline.sweep import SweepProgress
 logger = logging.getLogger(__name__)
 
 PROGRESS_KEY = "nightly-progress"
-SECONDS_BETWEEN_UPDATES = 5.0
+_SECONDS_BETWEEN_UPDATES = 5.0
 
 
 @contextmanager
-def progress_artifact(seconds: float = SECONDS_BETWEEN_UPDATES) -> Iterator[Callable[[SweepProgress], None]]:
+def progress_artifact() -> Iterator[Callable[[SweepProgress], None]]:
     """Give a function that records progress; a thread sends it to Prefect every few seconds."""
     latest: list[SweepProgress] = []
     has_ended = threading.Event()
@@ -33,7 +33,7 @@ def progress_artifact(seconds: float = SECONDS_BETWEEN_UPDATES) -> Iterator[Call
             sent[0] = percent
 
     def repeat() -> None:
-        while not has_ended.wait(seconds):
+        while not has_ended.wait(_SECONDS_BETWEEN_UPDATES):
             send()
         send()
 
@@ -48,7 +48,7 @@ def progress_artifact(seconds: float = SECONDS_BETWEEN_UPDATES) -> Iterator[Call
         yield watch
     finally:
         has_ended.set()
-        thread.join(seconds)
+        thread.join(_SECONDS_BETWEEN_UPDATES)
 
 
 def _percent(progress: SweepProgress) -> float:

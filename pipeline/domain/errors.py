@@ -190,8 +190,8 @@ class SweepStopped(NightauditError):
     `signal_number` is the signal that stopped it; the exit code is 128 plus that number, as in shells.
     """
 
-    def __init__(self, message: str, *, kept: str = "", hint: str = "", signal_number: int | None = None) -> None:
-        super().__init__(message, kept=kept, hint=hint)
+    def __init__(self, message: str, *, hint: str = "", signal_number: int | None = None) -> None:
+        super().__init__(message, hint=hint)
         if signal_number is not None:
             self.exit_code = 128 + signal_number
 

@@ -75,10 +75,9 @@ def required(
     meaning: str,
     values: tuple[str, ...] = (),
     lowest: float | None = None,
-    highest: float | None = None,
 ) -> Column:
     """Return a column that is never NULL."""
-    return Column(name, kind, meaning, True, values, lowest, highest)
+    return Column(name, kind, meaning, True, values, lowest)
 
 
 def amount(name: str, meaning: str) -> Column:

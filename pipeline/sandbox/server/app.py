@@ -43,7 +43,6 @@ class SandboxApp:
         options: Options,
         reset: Callable[[tuple[str, int | str] | None], bool],
         control: Control,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.options = options
         self.world = options.world()
@@ -53,7 +52,6 @@ class SandboxApp:
         self._cache = ReplyCache(options.cache_mb << 20)
         self._reset = reset
         self._control = control
-        self._clock = clock
         self._quotes = 0
 
     def turn_to(self, world: World, clock: datetime | None = None) -> None:
@@ -89,10 +87,10 @@ class SandboxApp:
             return reply(500, answers.server_error().body)
         authorization = _header(scope, b"authorization")
         content_type = _header(scope, b"content-type") or ""
-        return self.tokens.issue(authorization, content_type, body, self._clock())
+        return self.tokens.issue(authorization, content_type, body, time.monotonic())
 
     async def _operate(self, scope: Scope, send: Send, operation: Operation, body: bytes) -> None:
-        now = self._clock()
+        now = time.monotonic()
         refusal = self.tokens.check(_header(scope, b"authorization"), documented.SCOPE_OF[operation], now)
         if refusal is not None:
             await self._send(scope, send, refusal)

@@ -18,6 +18,7 @@ import msgspec
 from pipeline.sandbox.faults.faults import read_faults
 from pipeline.sandbox.server.options import Options
 
+_READY_S: Final = 30.0
 _STOP_S: Final = 5.0
 
 
@@ -33,7 +34,7 @@ class SandboxProcess:
 
     It is stopped on exit, and ends on its own when this process is gone, even after kill -9. `chosen` are fields of
     `Options`, `faults` keys of `faults.Faults`. Raises FaultError for wrong faults, and SandboxStartError if there is
-    no answer within `ready_s` seconds.
+    no answer within half a minute.
     """
 
     def __init__(
@@ -41,7 +42,6 @@ class SandboxProcess:
         *,
         faults: Mapping[str, Any] | None = None,
         port: int = 0,
-        ready_s: float = 30.0,
         **chosen: Any,  # noqa: ANN401 - any field of Options
     ) -> None:
         # A wrong key is reported at once.
@@ -51,7 +51,6 @@ class SandboxProcess:
         self.base_url = ""
         self.pid = 0
         self._port = port
-        self._ready_s = ready_s
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
 
@@ -128,10 +127,10 @@ class SandboxProcess:
         with suppress(BrokenPipeError):
             process.stdin.write(msgspec.json.encode(self._options) + b"\n")
             process.stdin.flush()
-        reader.join(self._ready_s)
+        reader.join(_READY_S)
         if not line or not line[0]:
             raise SandboxStartError(
-                f"the sandbox did not answer within {self._ready_s:.0f} s. It wrote:\n{self._last_lines()}"
+                f"the sandbox did not answer within {_READY_S:.0f} s. It wrote:\n{self._last_lines()}"
             )
         return str(json.loads(line[0])["base_url"])
 
