@@ -70,11 +70,6 @@ class Party:
         """The canonical text: equal parties have equal texts."""
         return "+".join(map(str, self.rooms))
 
-    @property
-    def guests(self) -> int:
-        """Adults and children of all rooms."""
-        return sum(room.adults + len(room.child_ages) for room in self.rooms)
-
     def __str__(self) -> str:
         return self.text
 

@@ -38,10 +38,9 @@ _PER_PRICE: Final = " (judged per loaded price, not nightly)"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An answer as a page shows it: its heading in the comparison, its request and time, and its address."""
+    """An answer as a page shows it: its heading in the comparison, its request with its time and address."""
 
     heading: str
-    asked: str
     facts: Sequence[tuple[str, str]]
     body: str
     lost: str
@@ -222,7 +221,7 @@ def _heading(answer: Answer) -> str:
 def _shown(answer: Answer, hosts: Mapping[str, str]) -> Shown:
     search = answer.search
     if search is None:
-        return Shown(_heading(answer), "", [], "", answer.lost)
+        return Shown(_heading(answer), [], "", answer.lost)
     # A sweep keeps only the host of the address, and no secret.
     address = f"{hosts.get(search['sweep_id'], '')} {Operation(search['operation']).path}".strip()
     facts = [
@@ -233,7 +232,7 @@ def _shown(answer: Answer, hosts: Mapping[str, str]) -> Shown:
         ("Full answer", f"nightaudit show {search['raw_address']}"),
     ]
     body = _body(answer, search) if answer.raw else ""
-    return Shown(_heading(answer), said("operation", search["operation"]), facts, body, answer.lost)
+    return Shown(_heading(answer), facts, body, answer.lost)
 
 
 def _body(answer: Answer, search: Row) -> str:

@@ -49,11 +49,6 @@ def test_the_order_of_ages_does_not_matter_and_that_of_rooms_does(party, chance)
     assert Party.parse(f" {shuffled} ").text == party.text
 
 
-@given(parties)
-def test_guests_are_adults_and_children_of_all_rooms(party):
-    assert party.guests == sum(room.adults for room in party.rooms) + sum(len(room.child_ages) for room in party.rooms)
-
-
 @pytest.mark.parametrize(("text", "canonical"), [("2", "2"), ("2c9-5", "2c5-9"), ("2c05+1", "2c5+1"), ("1c0", "1c0")])
 def test_a_party_has_one_text(text, canonical):
     assert Party.parse(text).text == canonical
