@@ -204,7 +204,8 @@ def _as_one(step: SmallStep) -> str:
             f"SELECT * EXCLUDE (range_no) FROM {table} "  # noqa: S608 - our own names
             f"QUALIFY range_no = min(range_no) OVER (PARTITION BY {step.key})"
         )
-    added = ", ".join(f"{_sum_of(column)} AS {column.name}" for column in _columns(step) if column.name in step.sums)
+    columns = NATIVE[f"state.{step.name}"].pick(*step.sums)
+    added = ", ".join(f"{_sum_of(column)} AS {column.name}" for column in columns)
     return f"SELECT * EXCLUDE (range_no, {', '.join(step.sums)}), {added} FROM {table} GROUP BY ALL"  # noqa: S608 - our own names
 
 
@@ -213,7 +214,3 @@ def _sum_of(column: Column) -> str:
         # Added up as whole billionths, so that the order of the ranges does not change the sum.
         return f"sum(round({column.name} * 1e9)::HUGEINT) / 1e9"
     return f"sum({column.name})::BIGINT"
-
-
-def _columns(step: SmallStep) -> tuple[Column, ...]:
-    return NATIVE[f"state.{step.name}"].columns
