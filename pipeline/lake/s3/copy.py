@@ -229,9 +229,8 @@ class Copy:
 
     def _removed(self, gone: Iterable[str]) -> list[str]:
         """Return the missing files that the lake has removed; the others are fetched again."""
-        recorded = Recorded(self.root)
-        missed = {path for path in gone if Path(path).name in recorded.there((self.root / path).parent)}
-        return sorted(path for path in gone if path not in missed and path != MARK)
+        there = Recorded(self.root).there
+        return sorted(path for path in gone if path != MARK and Path(path).name not in there((self.root / path).parent))
 
 
 def lost(address: str) -> LakeBusy:
