@@ -46,8 +46,6 @@ class Tally:
     searches: int = 0
     requests: int = 0
     cells: int = 0
-    failed_cells: int = 0
-    rejected_cells: int = 0
     wire_bytes: int = 0
     paced_seconds: float = 0.0
     """Total seconds that workers of a cluster have waited for the rate limit; this machine's client knows its own."""
@@ -214,21 +212,19 @@ class Collector:
         return opened.is_landed_elsewhere
 
     def _count(self, search: Search, answer: Answer, *, is_split: bool) -> None:
-        tally, cells = self.tally, len(search.property_ids)
+        tally = self.tally
         tally.searches += 1
         tally.requests += answer.attempts
         tally.wire_bytes += len(answer.body)
         if not is_split:
-            tally.cells += cells
+            tally.cells += len(search.property_ids)
         outcome = outcome_of(answer)
         if outcome.verdict is not Verdict.FAILED:
             self._end_of_failures()
             self._probes.note(search, outcome.verdict)
             if outcome.verdict is Verdict.REJECTED and not is_split:
-                tally.rejected_cells += cells
                 self._report_own_mistakes(outcome)
             return
-        tally.failed_cells += 0 if is_split else cells
         self._failures.add(search, answer)
         if not self._failures.may_be_outage:
             self._shards.clear_held()
