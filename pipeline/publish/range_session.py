@@ -51,15 +51,14 @@ class RangeJob:
 
     def halves(self) -> list[Self]:
         """Return two jobs with half of the properties each; none for a single property."""
-        inside = [number for number in self.properties if self.within.first <= number <= self.within.last]
-        if len(inside) < 2:
+        if len(self.properties) < 2:
             return []
-        middle = len(inside) // 2
-        lower = PropertyRange(self.within.first, inside[middle] - 1)
-        upper = PropertyRange(inside[middle], self.within.last)
+        middle = len(self.properties) // 2
+        start = self.properties[middle]
+        lower, upper = PropertyRange(self.within.first, start - 1), PropertyRange(start, self.within.last)
         return [
-            replace(self, within=lower, properties=tuple(inside[:middle])),
-            replace(self, within=upper, properties=tuple(inside[middle:])),
+            replace(self, within=lower, properties=self.properties[:middle]),
+            replace(self, within=upper, properties=self.properties[middle:]),
         ]
 
 
