@@ -35,12 +35,11 @@ def audit(sweep_id: str | None) -> None:
 
 def audit_view(found: Audit) -> RenderableType:
     """Return the result of an audit in a few lines."""
-    outcomes = [finding.outcome for finding in found.findings]
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_row("Sweep", found.sweep_id)
-    table.add_row("Checks passed", f"{outcomes.count('passed'):,}")
-    table.add_row("Checks failed", f"{outcomes.count('failed'):,}")
-    table.add_row("Not judged", f"{outcomes.count('not_judged'):,} (too few earlier nights, or nothing to measure)")
+    table.add_row("Checks passed", f"{found.outcomes['passed']:,}")
+    table.add_row("Checks failed", f"{found.outcomes['failed']:,}")
+    table.add_row("Not judged", f"{found.outcomes['not_judged']:,} (too few earlier nights, or nothing to measure)")
     table.add_row("Offers in quarantine", f"{found.quarantined:,}")
     warnings = [Text(f"warning: {cause.line}", style="yellow") for cause in found.causes("warning")]
     said = Text("Passed.", style="green") if found.is_passed else Text("Failed.", style="bold red")
