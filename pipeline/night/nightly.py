@@ -77,8 +77,8 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
                     refuse_useless(night.lake, sweep_rows(night.lake)[night.sweep.sweep_id], blocked.kept)
                     raise
                 note_done(night.lake, night.sweep.sweep_id, step.__name__)
-    assert night.summary is not None  # noqa: S101 - two of the steps make them
-    assert night.published is not None  # noqa: S101 - so does the one before
+    assert night.summary is not None  # noqa: S101 - the step `summarise` has made it
+    assert night.published is not None  # noqa: S101 - the step `publish` has made it
     counts = night.published.sweep
     kept = f"The sweep {night.sweep.sweep_id} is published; its failed cells are marked."
     refuse_useless(night.lake, counts, kept)
@@ -214,7 +214,7 @@ def report(night: Night) -> Night:
 
 def summarise(night: Night) -> Night:
     """Summarise the night and show the summary."""
-    assert night.published is not None  # noqa: S101 - the step before
+    assert night.published is not None  # noqa: S101 - the step `publish` has made it
     summary = summary_of(night.published, reports_page(night.lake), len(left_out(night.lake)))
     night.show(summary)
     return replace(night, summary=summary)

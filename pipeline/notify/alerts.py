@@ -67,10 +67,10 @@ def tell_alerts(
     """Send each receiver what is new and resolved since its last message. The caller holds the writer lock.
 
     `where` says where to see more, and `case_pages` has the pages of cases by id. `problems` groups cases, so that a
-    message has one line for each problem. `block` returns the way through a
-    Prefect notification block. Rules with `confirm` send new flags only after `confirm` has found them again. A
-    rehearsal sends and records nothing. `bounds` limit the query of one rule.
-    Raises InputError if a rule's relation or condition cannot be read; nothing has been sent then.
+    message has one line for each problem. `block` returns the way through a Prefect notification block. Rules with
+    `confirm` send new flags only after `confirm` has found them again. A rehearsal sends and records nothing. `bounds`
+    limit the query of one rule. Raises InputError if a rule's relation or condition cannot be read; nothing has been
+    sent then.
     """
     outbox: Outbox[_Held] = Outbox(lake, _OUTBOX, _Held, {})
     chosen = {rule.name: named(lake, selected(lake.published_file, rule, bounds)) for rule in rules.rule}

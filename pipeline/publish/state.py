@@ -102,7 +102,7 @@ SMALL_STEPS = (
     ),
 )  # fmt: skip
 
-# Tables of the published file; the other tables of the state are views over files.
+# Tables of the state that are views over files.
 _FILED = frozenset(step.name for step in FILED_STEPS)
 FILED = {table.name: table for table in STATE_TABLES if table.name in _FILED}
 # What a night reads with enumerations: tables with many rows that are not history.
@@ -112,6 +112,7 @@ ENUMERATED = {
     **{f"sweep_files.{name}": TABLES[name] for name in ENUMERATED_OF_SWEEP},
     "night.sweep": SWEEP,
 }
+# The other tables of the published file.
 NATIVE = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STATES) if table.name not in _FILED} | {
     "state.file": STATE_FILE,
     "mart.sweep": SWEEP_PUBLISHED,
