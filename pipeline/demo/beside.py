@@ -8,8 +8,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 
 from pipeline.domain.errors import NightauditError
-from pipeline.normalise import worker
 from pipeline.process.child import begun, run_tracker
+from pipeline.process.own_process import spawned
 
 # Steps of `nice` that sweeps and audits stay behind publishing.
 _STEPS_BEHIND = 10
@@ -22,8 +22,7 @@ def process_beside() -> Iterator[ProcessPoolExecutor]:
     Whenever publishing is killed, the last published file stays intact. Raises NightauditError if it is killed.
     """
     others = set(multiprocessing.active_children())
-    # Not fork: threads of DuckDB and of the object store do not survive it.
-    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=worker.prepare)
+    pool = spawned(1)
     try:
         yield pool
     except BrokenProcessPool:

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from graphlib import TopologicalSorter
-from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from pipeline.domain.tables import SIDE_TABLES, STATE_TABLES, TABLES
+from pipeline.process.made_of import sql_folder
 
 # Schemas whose relations are views of the published file.
 _OF_VIEWS = ("mart", "report")
@@ -26,12 +26,6 @@ _RULE_VERSION = re.compile(r"\b(\d+) AS rule_version\b")
 _MACRO_CALL = re.compile(r"\bmart\.(\w+)\(")
 # How a macro begins that returns rows of views; the others are expressions, which views use.
 _OVER_VIEWS = ") AS TABLE ("
-
-
-def sql_folder() -> Path:
-    """Return the folder of the SQL: beside the packages in a checkout, inside them when installed."""
-    installed = Path(__file__).parents[1] / "_sql"
-    return installed if installed.is_dir() else Path(__file__).parents[2] / "sql"
 
 
 @dataclass(frozen=True)

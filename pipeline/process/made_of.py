@@ -11,8 +11,15 @@ import xxhash
 
 import pipeline
 
+_PACKAGE = Path(pipeline.__file__).parent
 # Libraries whose versions could change the bytes of files.
 _LIBRARIES = ("duckdb", "pyarrow", "msgspec", "numpy")
+
+
+def sql_folder() -> Path:
+    """Return the folder of our SQL: beside the packages in a checkout, inside them when installed."""
+    installed = _PACKAGE / "_sql"
+    return installed if installed.is_dir() else _PACKAGE.parent / "sql"
 
 
 def look(folder: Path) -> dict[str, str]:
@@ -29,11 +36,8 @@ def look(folder: Path) -> dict[str, str]:
 @cache
 def made_of() -> Mapping[str, str]:
     """Return the versions of this process: a digest of our code and SQL, and the libraries that write files."""
-    package = Path(pipeline.__file__).parent
-    installed = package / "_sql"
-    sql = installed if installed.is_dir() else package.parent / "sql"
-    digest = xxhash.xxh3_64()
-    for root, pattern in ((package, "*.py"), (sql, "*.sql"), (sql, "*.toml")):
+    sql, digest = sql_folder(), xxhash.xxh3_64()
+    for root, pattern in ((_PACKAGE, "*.py"), (sql, "*.sql"), (sql, "*.toml")):
         for place in sorted(root.rglob(pattern)):
             digest.update(place.relative_to(root).as_posix().encode())
             digest.update(place.read_bytes())
