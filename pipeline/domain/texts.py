@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Final
 
 # Control characters (C0, DEL, C1), those that reverse or hide the text around them, tags, which only programs read, and
@@ -82,6 +83,11 @@ def validation_text(message: str) -> str:
         .replace("less than or equal to", "at most")
         .split(", unable to parse")[0]
     )
+
+
+def is_an_echo(error: Mapping[str, object]) -> bool:
+    """Whether pydantic calls a list too short only because its items, reported already, were not counted."""
+    return error["type"] == "too_short" and bool(error["input"])
 
 
 def storable(text: str) -> str:

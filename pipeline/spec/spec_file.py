@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from pipeline.domain.errors import SpecError
-from pipeline.domain.texts import one_line, quoted, validation_text
+from pipeline.domain.texts import is_an_echo, one_line, quoted, validation_text
 from pipeline.spec.bounds import MOST_ERRORS_SHOWN, Unreadable, read_bounded
 from pipeline.spec.documents import Document, Place, read_toml, read_yaml, written
 from pipeline.spec.model import Ask, Detail, Horizon, Properties, SpecTable, Stays, SweepSpec
@@ -110,18 +110,13 @@ def parse_spec(text: str, path: Path, snapshot_date: date | None = None) -> Swee
     try:
         return SweepSpec.model_validate(document.data, context={"snapshot_date": snapshot_date})
     except ValidationError as error:
-        details = [item for item in error.errors(include_url=False) if not _is_an_echo(item)]
+        details = [item for item in error.errors(include_url=False) if not is_an_echo(item)]
     # A mistyped key often causes the other errors, so it must not be the one that is cut off.
     details.sort(key=lambda item: item["type"] != "extra_forbidden")
     shown = _problems(details[:MOST_ERRORS_SHOWN], document, path)
     if len(details) > MOST_ERRORS_SHOWN:
         shown.append(f"  and {len(details) - MOST_ERRORS_SHOWN} more")
     raise SpecError("The sweep spec cannot be used:\n" + "\n".join(shown), hint=HINT)
-
-
-def _is_an_echo(item: ErrorDetails) -> bool:
-    """Whether a list is called too short only because its items, reported already, were not counted."""
-    return item["type"] == "too_short" and bool(item["input"])
 
 
 def _problems(details: list[ErrorDetails], document: Document, path: Path) -> list[str]:

@@ -28,6 +28,7 @@ from pipeline.domain.codes import ERROR_CODES, MARKETS
 from pipeline.domain.errors import RequestRefused
 from pipeline.domain.search import MAX_PROPERTIES_PER_SEARCH, Operation, ProductType, Search
 from pipeline.domain.stay import MAX_ADULTS_PER_ROOM, MAX_CHILDREN_PER_ROOM, MAX_ROOMS
+from pipeline.domain.texts import is_an_echo
 
 # The code of a field that is missing, empty or null.
 _MISSING = {
@@ -238,18 +239,13 @@ def checked(model: type[_AnyRequest], fields: Mapping[str, Any], today: date) ->
     try:
         return model.model_validate(fields, by_alias=True, by_name=False, context={"today": today})
     except ValidationError as error:
-        broken = [(item, _codes(item)) for item in error.errors(include_url=False) if not _is_an_echo(item)]
+        broken = [(item, _codes(item)) for item in error.errors(include_url=False) if not is_an_echo(item)]
     raise RequestRefused(
         "This request was not sent, because the supplier would refuse it:\n"
         + "\n".join(_explain(item, codes) for item, codes in broken),
         hint="Correct the sweep spec or the quote sample that it comes from.",
         codes=tuple(sorted({code for _, codes in broken for code in codes})),
     )
-
-
-def _is_an_echo(error: ErrorDetails) -> bool:
-    """Whether an error only counts the items that were left after others had been refused."""
-    return error["type"] == "too_short" and len(error["input"]) > 0
 
 
 def _codes(error: ErrorDetails) -> tuple[int, ...]:
