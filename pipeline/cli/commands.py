@@ -39,25 +39,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Spec = Annotated[
-    Path | None, typer.Option("--spec", help="Sweep spec (TOML or YAML). Default: NIGHTAUDIT_SPEC.", show_default=False)
-]
+Spec = Annotated[Path | None, typer.Option("--spec", help="Sweep spec (TOML or YAML). Default: NIGHTAUDIT_SPEC.")]
 Limit = Annotated[
-    int | None,
-    typer.Option(
-        "--limit", min=1, help="Only the first N properties of the spec, for a quick try.", show_default=False
-    ),
+    int | None, typer.Option("--limit", min=1, help="Only the first N properties of the spec, for a quick try.")
 ]
-Markets = Annotated[
-    list[str] | None,
-    typer.Option("--market", help="Only this market of the spec; may be repeated.", show_default=False),
-]
-OnlyMarkets = Annotated[
-    list[str] | None, typer.Option("--market", help="Only this market; may be repeated.", show_default=False)
-]
-OnlyProperties = Annotated[
-    list[int] | None, typer.Option("--property", help="Only this property; may be repeated.", show_default=False)
-]
+Markets = Annotated[list[str] | None, typer.Option("--market", help="Only this market of the spec; may be repeated.")]
+OnlyMarkets = Annotated[list[str] | None, typer.Option("--market", help="Only this market; may be repeated.")]
+OnlyProperties = Annotated[list[int] | None, typer.Option("--property", help="Only this property; may be repeated.")]
 
 
 def _on_this_machine(path: Path | None) -> Path | None:
@@ -88,13 +76,7 @@ def _lake_address(text: str) -> str:
 
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="File to write to. Default: standard output.",
-        show_default=False,
-        callback=_outside_lakes,
-    ),
+    typer.Option("--output", "-o", help="File to write to. Default: standard output.", callback=_outside_lakes),
 ]
 Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Output format.")]
 RowsForm = Annotated[
@@ -103,9 +85,9 @@ RowsForm = Annotated[
 ]
 
 
-City = Annotated[str | None, typer.Option("--city", help="Only properties in this city.", show_default=False)]
-Brand = Annotated[str | None, typer.Option("--brand", help="Only properties of this brand.", show_default=False)]
-Group = Annotated[str | None, typer.Option("--group", help="Only properties of this group.", show_default=False)]
+City = Annotated[str | None, typer.Option("--city", help="Only properties in this city.")]
+Brand = Annotated[str | None, typer.Option("--brand", help="Only properties of this brand.")]
+Group = Annotated[str | None, typer.Option("--group", help="Only properties of this group.")]
 
 
 def _day(text: str) -> date:
@@ -120,7 +102,7 @@ def _day_option(name: str, meaning: str) -> OptionInfo:
     return option
 
 
-Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest suitable one.", show_default=False)]
+Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest suitable one.")]
 
 
 def _starting(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -265,13 +247,11 @@ def query(
     sql: Annotated[str, typer.Argument(help="A query over the published file, for example: SELECT * FROM mart.sweep")],
     form: RowsForm = "table",
     limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=1, help="Maximum rows. Default: 50 in a table, otherwise all.", show_default=False),
+        int | None, typer.Option("--limit", min=1, help="Maximum rows. Default: 50 in a table, otherwise all.")
     ] = None,
     output: Output = None,
     seconds: Annotated[
-        float | None,
-        typer.Option("--seconds", min=0.001, help="Time limit. Default: NIGHTAUDIT_QUERY_SECONDS.", show_default=False),
+        float | None, typer.Option("--seconds", min=0.001, help="Time limit. Default: NIGHTAUDIT_QUERY_SECONDS.")
     ] = None,
 ) -> None:
     """Query the published file: one read-only statement, with limits on time and memory."""
@@ -308,9 +288,7 @@ def explain(
 
 @app.command()
 def confirm(
-    flags: Annotated[
-        list[str] | None, typer.Argument(help="Flag or case ids. Default: the largest flags.", show_default=False)
-    ] = None,
+    flags: Annotated[list[str] | None, typer.Argument(help="Flag or case ids. Default: the largest flags.")] = None,
     rule: Annotated[list[str] | None, typer.Option("--rule", help="Only this rule; may be repeated.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Maximum number of flags if none is named.")] = 20,
 ) -> None:
@@ -328,7 +306,6 @@ def cases(
             "--limit",
             min=1,
             help="Maximum number of problems in a table (default: 25), otherwise of cases (default: all).",
-            show_default=False,
         ),
     ] = None,
     city: City = None,
@@ -353,12 +330,8 @@ def case(
     mute: Annotated[
         date | None, _day_option("--mute", "Hide it until this day, when it reappears. A day in the past ends a mute.")
     ] = None,
-    note: Annotated[
-        str | None, typer.Option("--note", help='A note to keep with the case; "" removes it.', show_default=False)
-    ] = None,
-    owner: Annotated[
-        str | None, typer.Option("--owner", help='Who handles it; "" removes the name.', show_default=False)
-    ] = None,
+    note: Annotated[str | None, typer.Option("--note", help='A note to keep with the case; "" removes it.')] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help='Who handles it; "" removes the name.')] = None,
 ) -> None:
     """Show a case, or annotate it. Annotations are kept and survive a rebuild."""
     from pipeline.cli import case
@@ -370,15 +343,9 @@ def case(
 def load(
     kind: Annotated[
         str,
-        typer.Argument(
-            help="prices, rates, property-map, weights or properties.",
-            autocompletion=_starting(_kinds),
-        ),
+        typer.Argument(help="prices, rates, property-map, weights or properties.", autocompletion=_starting(_kinds)),
     ],
-    file: Annotated[
-        Path,
-        typer.Argument(help="CSV or Parquet file; for rates, the ECB's zip or CSV file.", show_default=False),
-    ],
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet file; for rates, the ECB's zip or CSV file.")],
     check: Annotated[bool, typer.Option("--check", help="Only check the file; load nothing.")] = False,
 ) -> None:
     """Load selling prices, exchange rates, the property map, weights or properties: the complete file or nothing."""
@@ -390,8 +357,7 @@ def load(
 @app.command()
 def quote(
     sample: Annotated[
-        int | None,
-        typer.Option("--sample", min=1, help="Quotes to request. Omitted: show the ledger.", show_default=False),
+        int | None, typer.Option("--sample", min=1, help="Quotes to request. Omitted: show the ledger.")
     ] = None,
     market: OnlyMarkets = None,
     property_id: OnlyProperties = None,
@@ -429,9 +395,7 @@ def report(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="digest, parity, promotions or availability. Omitted: all.",
-            show_default=False,
-            autocompletion=_starting(_reports),
+            help="digest, parity, promotions or availability. Omitted: all.", autocompletion=_starting(_reports)
         ),
     ] = None,
     property_id: Annotated[int | None, typer.Option("--property", help="Only this property.")] = None,
