@@ -5,8 +5,8 @@ Great Expectations, and only while it judges.
 """
 
 from pipeline.audit.audit import Limits, audit
-from pipeline.audit.results import Audit, Finding
+from pipeline.audit.results import Audit
 from pipeline.audit.spread import Spread
 from pipeline.audit.store import stored_audit
 
-__all__ = ["Audit", "Finding", "Limits", "Spread", "audit", "stored_audit"]
+__all__ = ["Audit", "Limits", "Spread", "audit", "stored_audit"]

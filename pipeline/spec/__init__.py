@@ -23,27 +23,14 @@ spec shows them in use. The three tables are multiplied:
 
 from pathlib import Path
 
-from pipeline.spec.model import Ask, Detail, Horizon, Properties, Stays, SweepSpec
+from pipeline.spec.model import SweepSpec
 from pipeline.spec.properties import resolve_properties, resolve_watched
 from pipeline.spec.spec_file import SpecKey, parse_spec, read_spec, spec_keys
-from pipeline.spec.values import Anchor, DetailRule
+from pipeline.spec.values import DetailRule
 
 SAMPLE_SPEC = Path(__file__).parents[1] / "sample" / "sweep.toml"
 
 __all__ = [
-    "SAMPLE_SPEC",
-    "Anchor",
-    "Ask",
-    "Detail",
-    "DetailRule",
-    "Horizon",
-    "Properties",
-    "SpecKey",
-    "Stays",
-    "SweepSpec",
-    "parse_spec",
-    "read_spec",
-    "resolve_properties",
-    "resolve_watched",
-    "spec_keys",
-]
+    "SAMPLE_SPEC", "DetailRule", "SpecKey", "SweepSpec", "parse_spec", "read_spec", "resolve_properties",
+    "resolve_watched", "spec_keys",
+]  # fmt: skip

@@ -12,7 +12,7 @@ from pipeline.domain.search import Operation, Search
 from pipeline.domain.stay import Stay
 from pipeline.plan import PLAN_VERSION, SweepPlan
 from pipeline.plan.plan import check_ins, passed_check_ins
-from pipeline.spec import Stays, SweepSpec
+from pipeline.spec.model import Stays, SweepSpec
 
 SNAPSHOT = date(2027, 1, 4)
 

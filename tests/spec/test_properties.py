@@ -4,7 +4,8 @@ from decimal import Decimal
 import pytest
 
 from pipeline.domain.errors import SpecError
-from pipeline.spec import Properties, resolve_properties
+from pipeline.spec import resolve_properties
+from pipeline.spec.model import Properties
 
 
 def resolved(folder, text, name="ids.txt"):

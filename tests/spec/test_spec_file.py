@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from pipeline.domain.errors import SpecError
 from pipeline.domain.search import Operation, ProductType
-from pipeline.spec import SAMPLE_SPEC, Anchor, parse_spec, read_spec, resolve_properties
+from pipeline.spec import SAMPLE_SPEC, parse_spec, read_spec, resolve_properties
 from pipeline.spec.model import Properties
+from pipeline.spec.values import Anchor
 
 TODAY = date(2027, 1, 4)
 
