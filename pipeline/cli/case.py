@@ -10,7 +10,7 @@ from pipeline.cli.query import show_query
 from pipeline.cli.terminal import Terminal, listing
 from pipeline.domain.amounts import cost_said
 from pipeline.domain.errors import LakeError
-from pipeline.domain.problem import Problem, whom_of
+from pipeline.domain.problem import NOTED, Problem, markets_of, whom_of
 from pipeline.domain.texts import printable
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
@@ -106,8 +106,7 @@ def show_or_note(
 
 
 def _where(case: Row) -> str:
-    markets = case["market"] or ", ".join(case["markets"]) or "all markets"
-    return f"{whom_of(case)}, {markets}" if case["scope"] != "market" else whom_of(case)
+    return f"{whom_of(case)}, {markets_of(case)}" if case["scope"] != "market" else whom_of(case)
 
 
 def _opened_at(case: Row) -> datetime:
@@ -132,8 +131,7 @@ def _print(case: Row) -> None:
         share = f"{case['share_pct']:.0f}% of {case['properties_judged']} properties of the market"
         interval = f"{case['share_lowest_pct']:.0f}% to {case['share_highest_pct']:.0f}%"
         facts.append(("Spread", f"{case['spread']}: {share} ({interval})"))
-    named = {"acknowledged_at": "Acknowledged", "muted_until": "Muted until", "owner": "Owner", "note": "Note"}
-    facts += [(label, str(case[name])) for name, label in named.items() if case[name] is not None]
+    facts += [(label, str(case[name])) for name, label in NOTED.items() if case[name] is not None]
     if case["part_of_case_id"]:
         facts.append(("Part of", case["part_of_case_id"]))
     facts += [("Evidence", f"{item['finding']} nightaudit explain {item['flag_id']}") for item in case["evidence"]]

@@ -39,5 +39,13 @@ def whom_of(case: Mapping[str, Any]) -> str:
     return f"market {case['market']}{pair}" if case["scope"] == "market" else f"the supplier{pair}"
 
 
+def markets_of(case: Mapping[str, Any]) -> str:
+    """Return the markets of a case of `report.finding_case` in words."""
+    return case["market"] or ", ".join(case["markets"]) or "all markets"
+
+
+# Columns of a case with what people have noted about it, and their labels.
+NOTED = {"acknowledged_at": "Acknowledged", "muted_until": "Muted until", "owner": "Owner", "note": "Note"}
+
 # Returns the problems of some cases by their ids, the most urgent first.
 Problems = Callable[[Collection[str]], Sequence[Problem]]

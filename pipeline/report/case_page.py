@@ -13,6 +13,7 @@ from typing import Final
 import polars as pl
 
 from pipeline.domain.amounts import cost_said
+from pipeline.domain.problem import NOTED, markets_of
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
@@ -85,7 +86,8 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
                 for piece in held
             ],
             "siblings": [
-                (f"{rule_said(each['rule'])}, {_markets(each)}", f"{each['case_id']}.html") for each in near[:_SIBLINGS]
+                (f"{rule_said(each['rule'])}, {markets_of(each)}", f"{each['case_id']}.html")
+                for each in near[:_SIBLINGS]
             ],
             "more_siblings": len(near[_SIBLINGS:]),
             "property_page": f"../{PROPERTY_PAGES}/{row['property_id']}.html"
@@ -100,11 +102,11 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
 def whom(case: Row) -> str:
     """Return the subject of a case in words: property and market, market, or supplier."""
     if case["scope"] == "supplier":
-        return f"the supplier, {_markets(case)}"
+        return f"the supplier, {markets_of(case)}"
     pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
     if case["scope"] == "market":
         return f"market {case['market']}{pair}"
-    return f"{_property(case['property_name'], case['property_id'])}, {_markets(case)}{pair}"
+    return f"{_property(case['property_name'], case['property_id'])}, {markets_of(case)}{pair}"
 
 
 def remove_others(folder: Path, reader: Reader) -> None:
@@ -117,10 +119,6 @@ def remove_others(folder: Path, reader: Reader) -> None:
 
 def _property(name: str | None, property_id: int) -> str:
     return f"{name} ({property_id})" if name else f"property {property_id}"
-
-
-def _markets(case: Row) -> str:
-    return case["market"] or ", ".join(case["markets"]) or "all markets"
 
 
 def _tiles(case: Row) -> list[tuple[str, str]]:
@@ -178,8 +176,7 @@ def _notes(case: Row) -> list[str]:
     if case["scope"] != "property" and case["share_pct"] is not None:
         judged = counted(case["properties_judged"], "property", "properties")
         notes.append(f"Found at {percent(case['share_pct'], 0)} of the {judged} of the market that are on sale.")
-    named = {"acknowledged_at": "Acknowledged", "muted_until": "Muted until", "owner": "Owner", "note": "Note"}
-    return [*notes, *(f"{label}: {shown(case[name])}." for name, label in named.items() if case[name] is not None)]
+    return [*notes, *(f"{label}: {shown(case[name])}." for name, label in NOTED.items() if case[name] is not None)]
 
 
 def _placed(flag: Row, whom: str) -> str:

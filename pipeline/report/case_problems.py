@@ -7,9 +7,10 @@ import duckdb
 import polars as pl
 
 from pipeline.domain.amounts import cost_said
-from pipeline.domain.problem import Problem, whom_of
+from pipeline.domain.problem import Problem, markets_of, whom_of
 from pipeline.lake import Lake
 from pipeline.lake.database import failed_query, open_published
+from pipeline.report.case_rows import with_opening
 from pipeline.report.cases import calls, described
 from pipeline.report.ended_cases import ended_problems, with_why
 from pipeline.report.read import Reader
@@ -34,9 +35,7 @@ def problems_of(lake: Lake, case_ids: Collection[str]) -> list[Problem]:
 
 def _problems(reader: Reader, case_ids: Collection[str]) -> list[Problem]:
     query = "SELECT * FROM report.finding_case WHERE case_id IN $ids ORDER BY urgency"
-    found = reader.named(reader.query(query, {"ids": list(case_ids)}))
-    # Files of earlier versions lack this column.
-    found = found if "opened_at" in found.columns else found.with_columns(opened_at="first_seen_at")
+    found = with_opening(reader.named(reader.query(query, {"ids": list(case_ids)})))
     is_closed = pl.col("status") == "closed"
     open_now, ended = found.filter(~is_closed), found.filter(is_closed)
     lines = calls(described(reader, open_now)).rows(named=True) if open_now.height else []
@@ -76,5 +75,4 @@ def _problem(line: _Row, cases: list[_Row]) -> Problem:
 
 def _market_and_cost(case: _Row) -> str:
     cost = cost_said(case["exposure_eur"], case["amounts"])
-    market = case["market"] or ", ".join(case["markets"]) or "all markets"
-    return f"{market}, {cost}" if cost else market
+    return f"{markets_of(case)}, {cost}" if cost else markets_of(case)

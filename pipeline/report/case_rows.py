@@ -24,6 +24,11 @@ def ended_of(tonight: pl.DataFrame) -> pl.DataFrame:
     return ordered.filter(is_closed & ~is_covered)
 
 
+def with_opening(cases: pl.DataFrame) -> pl.DataFrame:
+    """Return cases with `opened_at`, which files of earlier versions lack."""
+    return cases if "opened_at" in cases.columns else cases.with_columns(opened_at="first_seen_at")
+
+
 def with_case_ids(flags: pl.DataFrame, unclosed: pl.DataFrame) -> pl.DataFrame:
     """Return flags with `case_id`, the open case that counts them; NULL: none."""
     # Only a mark-up has a pair of currencies.

@@ -11,7 +11,7 @@ import polars as pl
 
 from pipeline.lake.database import REPORT_MEMORY
 from pipeline.lake.relations import relation
-from pipeline.report.case_rows import ended_of, with_case_ids
+from pipeline.report.case_rows import ended_of, with_case_ids, with_opening
 from pipeline.report.scope import Scope
 from pipeline.report.which_pages import costly_properties, first_cases
 
@@ -116,9 +116,8 @@ class Reader:
     def cases_of_night(self) -> pl.DataFrame:
         """The cases that are not closed or ended since the night before, with names, the most urgent first."""
         last = "(SELECT started_at FROM mart.sweep ORDER BY started_at DESC LIMIT 1 OFFSET 1)"
-        found = self.named(self.rows("report.finding_case", order="urgency", where=f"closed_at > {last} IS NOT FALSE"))
-        # Files of earlier versions lack this column.
-        return found if "opened_at" in found.columns else found.with_columns(opened_at="first_seen_at")
+        rows = self.rows("report.finding_case", order="urgency", where=f"closed_at > {last} IS NOT FALSE")
+        return with_opening(self.named(rows))
 
     @cached_property
     def _unclosed(self) -> pl.DataFrame:
