@@ -37,16 +37,11 @@ class Trend:
     nights: int
 
 
-def report_folder(lake: Lake, sweep_id: str) -> Path:
-    """Return the folder of a sweep's reports."""
-    return lake.root / "reports" / sweep_id
-
-
 def write_report(
     lake: Lake, audit: Audit, before: History, *, is_simulated: bool, cold_nights: int, kept: str | None
 ) -> Path:
     """Write `quality.html` and `quality.json` of an audit and return the page. `kept` is the night still published."""
-    folder = report_folder(lake, audit.sweep_id)
+    folder = lake.reports / audit.sweep_id
     folder.mkdir(parents=True, exist_ok=True)
     held = msgspec.json.format(msgspec.json.encode(as_json(audit)).decode(), indent=1)
     write_in_place(folder / "quality.json", printable_json(held).encode())

@@ -146,7 +146,7 @@ def _jobs(night: AuditedNight, asked: Sequence[tuple[int, int, int]], most_rows:
 def counted(jobs: Sequence[AuditJob], cluster: Cluster | None) -> Iterator[list[RangeCounts]]:
     """Count in all ranges; the files that they leave behind exist within the context."""
     lake = jobs[0].night.lake
-    folder = lake.root / ".spill" / f"audit-{jobs[0].sweep_id}"
+    folder = lake.spill / f"audit-{jobs[0].sweep_id}"
     shutil.rmtree(folder, ignore_errors=True)
     try:
         pool_of_night = RangePool("the audit", "nightaudit audit", lake.root, lake.carrier(files_read), cluster)

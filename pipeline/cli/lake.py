@@ -37,7 +37,7 @@ def show_lake(form: str, *, is_applied: bool, is_growth: bool) -> None:
     if is_growth:
         from pipeline.report.growth import draw_growth
 
-        picture = draw_growth(stocks, lake.root / "reports" / "growth.svg", _NIGHTS_SHOWN)
+        picture = draw_growth(stocks, lake.reports / "growth.svg", _NIGHTS_SHOWN)
         console.print(Text(f"Picture: {picture}"), soft_wrap=True)
     console.print(care_view(care, is_applied=is_applied))
 

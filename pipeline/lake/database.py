@@ -33,7 +33,7 @@ def connect(lake: Lake, memory: str = MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPyC
     """Open a session in memory, in UTC, that spills data beyond `memory` into the lake's folder."""
     # DuckDB names spilled files by its process id and removes those of dead processes. Machines and containers that
     # share a lake may have equal ids, so each has a folder of its own; a worker on another machine creates it.
-    shared = lake.root / ".spill"
+    shared = lake.spill
     own = shared / platform.node()
     spill = own if own.is_dir() else shared
     with duckdb.connect(":memory:") as session:

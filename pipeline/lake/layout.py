@@ -10,11 +10,14 @@
 <lake>/tables/<table>/                    Delta tables; data files in one folder per sweep, input or run of quotes
 <lake>/tables-<n>/<table>/                the same, after the n-th rebuild from raw
 <lake>/published/nightaudit.duckdb        what analysts open
+<lake>/reports/<sweep>/                   pages of a night, with their figures
 <lake>/calls/<day>/                       leases of the daily cap
 <lake>/checksums/                         checksums of all files: see `checksums`
 """
 
 from pathlib import Path
+
+PUBLISHED = "published/nightaudit.duckdb"
 
 
 class Layout:
@@ -74,7 +77,17 @@ class Layout:
     @property
     def published_file(self) -> Path:
         """The DuckDB file that analysts open."""
-        return self.root / "published" / "nightaudit.duckdb"
+        return self.root / PUBLISHED
+
+    @property
+    def reports(self) -> Path:
+        """Folder of the pages: that of all nights, and a folder for each night."""
+        return self.root / "reports"
+
+    @property
+    def spill(self) -> Path:
+        """Folder for what does not fit into the memory of this machine's processes."""
+        return self.root / ".spill"
 
     def local(self, path: str) -> Path:
         """Place of an object in the file system."""

@@ -11,7 +11,6 @@ from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import damaged
 
-PUBLISHED = "published/nightaudit.duckdb"
 _READ = re.compile(r"'((?:[^']|'')*\.parquet)'")
 
 

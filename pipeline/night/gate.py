@@ -12,7 +12,7 @@ from pathlib import Path
 from pipeline.audit import Audit, Limits, Spread, audit, stored_audit
 from pipeline.audit.audit import refuse_damaged_rows
 from pipeline.audit.judge import Judge
-from pipeline.audit.quality_page import report_folder, write_report
+from pipeline.audit.quality_page import write_report
 from pipeline.audit.store import history, refuse_damaged_audit
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import CorruptObject, GateBlocked, InputError, LakeError, UnknownSweep
@@ -105,7 +105,7 @@ def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, block: Callabl
     if settings.notify_mail:
         ways["mail"] = mail(settings.notify_mail.get_secret_value())
     published = {entry.sweep_id for entry in published_sweeps(lake)}
-    page = page_address(lake.root / "reports", report_page(lake, found.sweep_id), settings.pages_url)
+    page = page_address(lake.reports, report_page(lake, found.sweep_id), settings.pages_url)
     tell_of(lake, found.sweep_id, found.causes("critical"), page, ways, published)
 
 
@@ -229,7 +229,7 @@ def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
 
 def report_page(lake: Lake, sweep_id: str) -> Path:
     """Return the path of a sweep's quality page."""
-    return report_folder(lake, sweep_id) / "quality.html"
+    return lake.reports / sweep_id / "quality.html"
 
 
 def _kept(lake: Lake) -> str:

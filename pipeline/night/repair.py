@@ -9,6 +9,7 @@ from pipeline.domain.tables import MADE_OF_RAW, QUALITY, SELDOM_WRITTEN, TABLES,
 from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER, damaged_of
 from pipeline.lake.delta import committed_files, committed_sizes
+from pipeline.lake.layout import PUBLISHED
 from pipeline.lake.ledger import copies_of_entry, published_sweeps
 from pipeline.lake.mark import MARK
 from pipeline.lake.pulled import pulled_from
@@ -47,7 +48,7 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
     if "ledger" in below[:1] or path == "published":
         return "what is published", f"{move}{_publish(lake)}" if _is_kept_twice(lake, path) else _RESTORE
     if top == "state" or path.startswith("published/nightaudit"):
-        is_beside = path.startswith("published/nightaudit.duckdb.")
+        is_beside = path.startswith(f"{PUBLISHED}.")
         is_unread = path.endswith(".parquet") and is_superseded(lake, path)
         affects = _SUPERSEDED if is_unread else _AFFECTED["state"]
         return affects, "remove it" if is_beside else f"{move if top == 'state' else ''}{_publish(lake)}"

@@ -27,12 +27,11 @@ def send_alerts(
     is_rehearsal: bool = False,
 ) -> list[Sent]:
     """Send alerts about the published file, each with the problem's page, or else with `page`; see `tell_alerts`."""
-    reports = lake.root / "reports"
     return tell_alerts(
         lake,
         rules,
-        page_address(reports, page, settings.pages_url),
-        case_pages=page_addresses(reports, written_case_pages(lake), settings.pages_url),
+        page_address(lake.reports, page, settings.pages_url),
+        case_pages=page_addresses(lake.reports, written_case_pages(lake), settings.pages_url),
         problems=partial(problems_of, lake),
         block=block,
         confirm=confirmer(settings, lake, now),

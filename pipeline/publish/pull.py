@@ -17,8 +17,9 @@ from pipeline.domain.errors import CorruptObject, InputError, LakeError
 from pipeline.lake import Lake, beside, put_in_place, write_in_place
 from pipeline.lake.checksums import Recorded, Sum, sum_of_file
 from pipeline.lake.files import noted_as_gone, remove_left_over
+from pipeline.lake.layout import PUBLISHED
 from pipeline.lake.mark import MARK
-from pipeline.lake.published_paths import PUBLISHED, paths_read_by, read_from_here
+from pipeline.lake.published_paths import paths_read_by, read_from_here
 from pipeline.lake.pulled import NOTE, pulled_from
 from pipeline.lake.s3.commit_log import CommitLog, Listing
 from pipeline.lake.s3.object_store import Store

@@ -113,7 +113,7 @@ def write_summaries(session: duckdb.DuckDBPyConnection, names: Iterable[str] = S
 @contextmanager
 def summing_folder(lake: Lake) -> Iterator[Path]:
     """Give an empty folder for what ranges contribute to the summaries, and remove it afterwards."""
-    folder = lake.root / ".spill" / "summing"
+    folder = lake.spill / "summing"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:

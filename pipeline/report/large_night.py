@@ -53,8 +53,8 @@ def write_apart(
 
 def _write(pages: _Pages) -> Written | None:
     lake = pages.lake
-    with open_published(lake.published_file, lake.root / ".spill") as session:
-        reader = Reader(session, pages.scope, reports=lake.root / "reports")
+    with open_published(lake.published_file, lake.spill) as session:
+        reader = Reader(session, pages.scope, reports=lake.reports)
         if pages.report is not None:
             return finish_page(lake, begin_page(pages.report, lake, reader, here), reader, pages.links)
         write_case_and_property_pages(lake, reader, pages.links)

@@ -112,7 +112,7 @@ def write_case_and_property_pages(lake: Lake, reader: Reader, links: Sequence[tu
 
 
 def _folder(lake: Lake, reader: Reader) -> Path:
-    return lake.root / "reports" / str(reader.night["sweep_id"])
+    return lake.reports / str(reader.night["sweep_id"])
 
 
 def _as_values(page: Page, reader: Reader) -> dict[str, Any]:

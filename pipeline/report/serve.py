@@ -36,7 +36,7 @@ def application(lake: Lake, key: Key) -> Starlette:
     without the token of `key`, or from pages of other sites, are refused: see `guard`.
     Raises InputError if there are no reports yet.
     """
-    folder = lake.root / "reports"
+    folder = lake.reports
     if not (folder / "index.html").exists():
         command = (
             "Write them: nightaudit report" if lake.published_file.exists() else "Run a night first: nightaudit nightly"

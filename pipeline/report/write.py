@@ -41,9 +41,9 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
     """
     refuse_tight_limits(more_mb=CHARTS_MB)
     wanted = tuple(names)
-    with open_published(lake.published_file, lake.root / ".spill") as session:
-        reader = Reader(session, scope, reports=lake.root / "reports")
-        folder = lake.root / "reports" / reader.night["sweep_id"]
+    with open_published(lake.published_file, lake.spill) as session:
+        reader = Reader(session, scope, reports=lake.reports)
+        folder = lake.reports / reader.night["sweep_id"]
         # Pages of cases and properties belong to the complete report, whatever is filtered.
         own, common = links_of(folder, wanted, scope), links_of(folder, () if scope.words else wanted)
         if reader.is_out_of_reach:
@@ -114,7 +114,7 @@ def write_dictionary(lake: Lake) -> Path:
     """
     with open_published(lake.published_file) as session:
         _write_overview(lake, Reader(session, Scope()), has_dictionary=True)
-    return lake.root / "reports" / _DICTIONARY
+    return lake.reports / _DICTIONARY
 
 
 def list_blocked_night(lake: Lake) -> None:
@@ -125,7 +125,7 @@ def list_blocked_night(lake: Lake) -> None:
 
 
 def _write_overview(lake: Lake, reader: Reader, *, has_dictionary: bool = False) -> Path:
-    root = lake.root / "reports"
+    root = lake.reports
     # The dictionary is linked as that of the last night, so one of an earlier night is written again.
     if has_dictionary := has_dictionary or (root / _DICTIONARY).exists():
         relations = {"relations": described(reader.session), "schemas": SCHEMAS, "night": reader.night}

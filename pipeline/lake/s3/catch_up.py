@@ -9,8 +9,9 @@ from pathlib import Path
 from pipeline.domain.errors import CorruptObject
 from pipeline.lake.checksums import LOCAL_SUMS, Recorded, record, sum_of_file
 from pipeline.lake.files import beside, sync
+from pipeline.lake.layout import PUBLISHED
 from pipeline.lake.mark import MARK
-from pipeline.lake.published_paths import PUBLISHED, read_from_here
+from pipeline.lake.published_paths import read_from_here
 from pipeline.lake.s3.commit_log import IN_FLIGHT, CommitLog, Listing
 from pipeline.lake.s3.copy_files import Index, Known, Look, is_unguarded, look_of, looks, name_of, remove_file
 from pipeline.lake.s3.object_store import Store
