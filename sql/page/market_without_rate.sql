@@ -2,7 +2,6 @@
 -- properties: Number of properties on sale in both markets that share no currency and have no rate between theirs.
 -- on_sale: Number of properties on sale in both markets.
 -- currencies: Their currencies without a reference rate on the day of the sweep or in the seven days before.
--- last_rate_date: Last business day with a rate of one of these currencies; NULL: none was ever loaded.
 -- never_rated: Those of the currencies without any rate ever loaded.
 -- A market that is also answered in the reference market's currency needs no rate: the supplier's own is known.
 WITH latest AS (
@@ -67,7 +66,6 @@ SELECT
     counted.properties,
     counted.on_sale,
     counted.currencies,
-    max(fx_rate.rate_date) AS last_rate_date,
     list_filter(
         counted.currencies,
         LAMBDA currency: NOT coalesce(list_contains(list(DISTINCT fx_rate.currency), currency), FALSE) -- noqa: RF02
