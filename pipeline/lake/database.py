@@ -153,6 +153,15 @@ def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConn
     return session
 
 
+def attached(file: Path) -> duckdb.DuckDBPyConnection:
+    """Open a session in which a published file is attached as `published`, read-only. Raises DuckDB's errors."""
+    # Not opened: within a process DuckDB keeps returning the file that a path named when first opened.
+    session = duckdb.connect(":memory:")
+    session.execute("SET TimeZone = 'UTC'")
+    session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+    return session
+
+
 # DuckDB's errors during a query over a damaged file.
 _DAMAGE = (duckdb.IOException, duckdb.FatalException, duckdb.SerializationException)
 _READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.PRAGMA})
@@ -187,8 +196,7 @@ def failed_query(file: Path, error: duckdb.Error) -> NightauditError:
 
 def has_moved(file: Path) -> bool:
     """Whether the views of a published file read a lake in another folder: it was moved or copied."""
-    with duckdb.connect(":memory:") as session:
-        session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+    with attached(file) as session:
         views = session.execute(
             "SELECT sql FROM duckdb_views() WHERE database_name = 'published' AND contains(sql, 'read_parquet')"
         ).fetchall()

@@ -9,7 +9,7 @@ import duckdb
 from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.column_sql import quoted
-from pipeline.lake.database import damaged
+from pipeline.lake.database import attached, damaged
 
 _READ = re.compile(r"'((?:[^']|'')*\.parquet)'")
 
@@ -21,8 +21,7 @@ def paths_read_by(file: Path) -> set[str]:
 
 def _root_and_paths(file: Path) -> tuple[str, set[str]]:
     """Return the lake's folder in the views, and what they read within it."""
-    with duckdb.connect(":memory:") as session:
-        session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+    with attached(file) as session:
         views, root = _views(session), _root(session)
         paths = {path for sql in views.values() for path in paths_in(sql)}
     if strange := sorted(path for path in paths if not path.startswith(root) or ".." in PurePosixPath(path).parts):
@@ -52,8 +51,7 @@ def refuse_damaged_reads(file: Path) -> None:
 
 def places_read_by(file: Path) -> set[str]:
     """Return the paths and patterns that the views of a published file read, as they are written there."""
-    with duckdb.connect(":memory:") as session:
-        session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+    with attached(file) as session:
         return {path for sql in _views(session).values() for path in paths_in(sql)}
 
 

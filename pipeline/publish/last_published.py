@@ -11,8 +11,7 @@ from pipeline.domain.errors import CorruptObject, first_line
 from pipeline.domain.tables import Table
 from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.column_sql import quoted
-from pipeline.lake.database import rows_of
+from pipeline.lake.database import attached, rows_of
 from pipeline.publish.state import FILED, NATIVE
 from pipeline.publish.state_files import are_whole, files_of, forget_superseded, refuse_damaged_state
 
@@ -38,7 +37,7 @@ def sweeps_of(lake: Lake) -> list[str]:
 
 def _sweeps_held(lake: Lake, file: Path) -> list[str]:
     """Return the sweeps that a file holds. Raises CorruptObject if it, or a file that it reads, cannot be used."""
-    with _reading(file) as session:
+    with attached(file) as session:
         rows = session.execute("SELECT sweep_id FROM published.mart.sweep ORDER BY started_at").fetchall()
         _refuse_other_columns(session, file, NATIVE)
         session.execute("USE published")
@@ -60,7 +59,7 @@ def _refuse_other_columns(session: duckdb.DuckDBPyConnection, file: Path, tables
 def is_readable(file: Path) -> bool:
     """Whether everything that the published file carries from night to night can be read."""
     try:
-        with _reading(file) as session:
+        with attached(file) as session:
             for name in (*NATIVE, *(f"state.{table}" for table in FILED)):
                 session.execute(f"SELECT max(COLUMNS(*)) FROM published.{name}").fetchall()  # noqa: S608 - our own names
     except duckdb.Error:
@@ -70,7 +69,7 @@ def is_readable(file: Path) -> bool:
 
 def forget_unread(lake: Lake, file: Path) -> None:
     """Remove files of the state that the published file no longer reads; see `forget_superseded`."""
-    with _reading(file) as session:
+    with attached(file) as session:
         session.execute("USE published")
         forget_superseded(lake, files_of(session))
 
@@ -78,7 +77,7 @@ def forget_unread(lake: Lake, file: Path) -> None:
 def is_superseded(lake: Lake, path: str) -> bool:
     """Whether the published file can be read and does without that file of the state."""
     try:
-        with _reading(lake.published_file) as session:
+        with attached(lake.published_file) as session:
             session.execute("USE published")
             return path not in {file.path for file in files_of(session)}
     except duckdb.Error:
@@ -87,13 +86,5 @@ def is_superseded(lake: Lake, path: str) -> bool:
 
 def sweep_row(file: Path, sweep_id: str) -> dict[str, Any]:
     """Return the row of `mart.sweep` of a published sweep."""
-    with _reading(file) as session:
+    with attached(file) as session:
         return rows_of(session.execute("SELECT * FROM published.mart.sweep WHERE sweep_id = ?", [sweep_id]))[0]
-
-
-def _reading(file: Path) -> duckdb.DuckDBPyConnection:
-    # Attached, not opened: within a process DuckDB keeps returning the file that a path named when first opened.
-    session = duckdb.connect(":memory:")
-    session.execute("SET TimeZone = 'UTC'")
-    session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
-    return session

@@ -11,7 +11,7 @@ from pipeline.domain.tables import SIDE_TABLES
 from pipeline.lake import Lake, put_in_place
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.column_sql import quoted
-from pipeline.lake.database import connect
+from pipeline.lake.database import attached, connect
 from pipeline.lake.delta import committed_files
 from pipeline.lake.published_paths import places_read_by
 from pipeline.publish.catalogue import fingerprint, finish, write_views
@@ -41,8 +41,7 @@ def is_behind(lake: Lake) -> bool:
 
 def _is_of_this_version(file: Path) -> bool:
     """Whether the relations of a published file were written with this version's SQL."""
-    with duckdb.connect(":memory:") as session:
-        session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+    with attached(file) as session:
         return session.execute("SELECT relations FROM published.ref.written_with").fetchall() == [(fingerprint(),)]
 
 
