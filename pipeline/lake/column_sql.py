@@ -31,6 +31,13 @@ def sql_type(kind: pa.DataType) -> str:
     return _SQL_TYPES[str(kind)]
 
 
+def declared(columns: Iterable[Column]) -> str:
+    """Return columns as a CREATE TABLE declares them, in their types for readers."""
+    return ", ".join(
+        f"{column.name} {sql_type(column.read_type)}{' NOT NULL' if column.is_required else ''}" for column in columns
+    )
+
+
 def select_columns(columns: Iterable[Column], files: Iterable[Path | str], *, enumerated: bool = False) -> str:
     """Return a SELECT of declared columns, in their types for readers, over Parquet files or patterns.
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipeline.domain.errors import first_line
 from pipeline.domain.tables import FAILED_RULE, FINDING_COLUMNS
-from pipeline.lake.column_sql import as_stored, sql_type
+from pipeline.lake.column_sql import as_stored, declared
 from pipeline.lake.relations import night_steps, rule_versions
 from pipeline.publish.state import create, make
 
@@ -73,11 +73,8 @@ def gather(session: duckdb.DuckDBPyConnection, found: list[pa.Table], failed: Ma
 
 
 def _create_found(session: duckdb.DuckDBPyConnection) -> None:
-    declared = ", ".join(
-        f"{column.name} {sql_type(column.type)}{' NOT NULL' if column.is_required else ''}"
-        for column in FINDING_COLUMNS
-    )
-    session.execute(f"CREATE OR REPLACE TABLE memory.night.found ({declared}, relation VARCHAR NOT NULL)")
+    columns = declared(FINDING_COLUMNS)
+    session.execute(f"CREATE OR REPLACE TABLE memory.night.found ({columns}, relation VARCHAR NOT NULL)")
     session.execute("CREATE OR REPLACE TABLE memory.night.failed_rule (relation VARCHAR, reason VARCHAR)")
     session.execute("CREATE OR REPLACE TABLE memory.night.rule_version (relation VARCHAR, rule_version INTEGER)")
     session.executemany("INSERT INTO memory.night.rule_version VALUES (?, ?)", [*rule_versions().items()])

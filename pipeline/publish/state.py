@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from pipeline.domain.tables import CONTENT_STATES, STATE_FILE, STATE_TABLES, SWEEP, SWEEP_PUBLISHED, TABLES, Table
-from pipeline.lake.column_sql import quoted, sql_type
+from pipeline.lake.column_sql import declared, quoted
 from pipeline.lake.relations import macros, night_steps, relation
 
 # What is computed over all properties, before any range is compared.
@@ -215,8 +215,4 @@ def move_on(session: duckdb.DuckDBPyConnection, needed: Collection[str] | None =
 
 def create(name: str, table: Table) -> str:
     """Return the statement that creates a declared table unless it exists."""
-    columns = ", ".join(
-        f"{column.name} {sql_type(column.read_type)}{' NOT NULL' if column.is_required else ''}"
-        for column in table.columns
-    )
-    return f"CREATE TABLE IF NOT EXISTS {name} ({columns})"
+    return f"CREATE TABLE IF NOT EXISTS {name} ({declared(table.columns)})"
