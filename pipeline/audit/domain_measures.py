@@ -91,7 +91,7 @@ def measure_sweep(
     yield Measure(ALL, "sweep", "age_days", "warning", "days from sweep to audit", "rule", float(age_days), highest=1.0)
     planned: dict[str, int] = {}
     for partition in manifest.partitions:
-        planned[partition.market] = planned.get(partition.market, 0) + partition.stop - partition.start
+        planned[partition.market] = planned.get(partition.market, 0) + partition.searches
     there = dict(
         session.execute(
             "SELECT market, count(DISTINCT search_id // $nodes) FROM sweep_files.cell GROUP BY 1",

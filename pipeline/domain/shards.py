@@ -48,6 +48,11 @@ class Shard:
         """Name of its object, unique in a sweep."""
         return f"{self.partition.name}-{self.number:06d}"
 
+    @property
+    def searches(self) -> int:
+        """Number of searches."""
+        return self.stop - self.start
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:

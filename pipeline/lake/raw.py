@@ -7,7 +7,7 @@ shard.
 
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
 from typing import Any, get_args
@@ -179,6 +179,15 @@ class Manifest:
     def shards(self) -> Iterator[Shard]:
         """Yield the shards that its searches land in, in the order of the plan."""
         return (shard for segment in all_segments(self.partitions) for shard in segment.shards)
+
+    @property
+    def searches(self) -> int:
+        """Number of planned searches."""
+        return sum(partition.searches for partition in self.partitions)
+
+    def searches_in(self, names: Container[str]) -> int:
+        """Return the number of searches in the shards of these names."""
+        return sum(shard.searches for shard in self.shards() if shard.name in names)
 
 
 @dataclass(frozen=True, slots=True)

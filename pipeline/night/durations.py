@@ -24,8 +24,7 @@ def timed(lake: Lake, manifest: Manifest, step: Step, *, is_spread: bool = False
     """Record how long a step took, if it ends without an error; `is_spread`: with the workers of a cluster."""
     began = time.perf_counter()
     yield
-    searches = sum(partition.searches for partition in manifest.partitions)
-    took = Duration(time.perf_counter() - began, manifest.cells, searches, is_spread=is_spread)
+    took = Duration(time.perf_counter() - began, manifest.cells, manifest.searches, is_spread=is_spread)
     note_duration(lake, manifest.sweep_id, step, took)
 
 

@@ -97,8 +97,6 @@ def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[
         row = counts.get(sweep_id, {})
         began, planned, is_published = begun_at(sweep_id), row.get("planned", 0), sweep_id in published
         return SweepOverview(sweep_id, began, False, "unknown", planned, 0, 0, "damaged", row, is_published)
-    there = landed(lake, sweep_id)
-    searches = sum(shard.stop - shard.start for shard in manifest.shards() if shard.name in there)
     if sweep_id in published:
         state = "published"
     elif sweep_id in counts:
@@ -111,8 +109,8 @@ def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[
         manifest.is_simulated,
         manifest.supplier,
         manifest.cells,
-        sum(partition.searches for partition in manifest.partitions),
-        searches,
+        manifest.searches,
+        manifest.searches_in(landed(lake, sweep_id)),
         state,
         counts.get(sweep_id, {}),
         sweep_id in published,

@@ -10,8 +10,7 @@ def line_of(step: str, night: Night) -> str:
     sweep, settings = night.sweep, night.settings
     line = f"The step {step} is done."
     if step == "begin":
-        searches = sum(partition.searches for partition in sweep.partitions)
-        line = f"Sweep {sweep.sweep_id} of {sweep.supplier}: {sweep.cells:,} cells in {searches:,} searches."
+        line = f"Sweep {sweep.sweep_id} of {sweep.supplier}: {sweep.cells:,} cells in {sweep.searches:,} searches."
     elif step == "collect" and night.collected is not None:
         found = night.collected.normalised
         cells = ", ".join(f"{found[status]:,} {status}" for status in STATUSES if found[status])

@@ -122,7 +122,7 @@ class Collector:
                 self._shards.give_room_back()
                 await self._on_landed(shard)
                 continue
-            await self._await_cover(shard.stop - shard.start)
+            await self._await_cover(shard.searches)
             if self._stopping:
                 return
             opened = self._shards.open(shard)

@@ -82,7 +82,7 @@ class OpenShards:
 
     def open(self, shard: Shard) -> OpenShard:
         """Open a shard; there is room."""
-        opened = OpenShard(shard, shard.stop - shard.start)
+        opened = OpenShard(shard, shard.searches)
         self._open.append(opened)
         return opened
 

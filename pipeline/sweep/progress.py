@@ -44,10 +44,8 @@ Watch = Callable[[SweepProgress], None]
 
 def progress_of(lake: Lake, manifest: Manifest) -> SweepProgress:
     """Return the progress of a sweep by its landed shards."""
-    there = landed(lake, manifest.sweep_id)
-    searches = sum(shard.stop - shard.start for shard in manifest.shards() if shard.name in there)
-    planned = sum(partition.searches for partition in manifest.partitions)
-    return SweepProgress(manifest.sweep_id, manifest.cells, planned, searches, landed_before=searches)
+    searches = manifest.searches_in(landed(lake, manifest.sweep_id))
+    return SweepProgress(manifest.sweep_id, manifest.cells, manifest.searches, searches, landed_before=searches)
 
 
 @asynccontextmanager

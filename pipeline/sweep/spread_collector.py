@@ -126,7 +126,7 @@ class SpreadCollector:
 
 
 def _searches(block: Sequence[Shard]) -> int:
-    return sum(shard.stop - shard.start for shard in block)
+    return sum(shard.searches for shard in block)
 
 
 def _blocks(shards: Sequence[Shard], workers: int) -> Iterator[Sequence[Shard]]:

@@ -89,7 +89,7 @@ class UnderWay:
         """Record a landed shard, and begin its segment if it was the last one; waits while the pool is full."""
         self._landed.add(shard.name)
         progress = self.progress
-        progress.landed_searches += shard.stop - shard.start
+        progress.landed_searches += shard.searches
         logger.info(
             "Landed %s: %d of %d searches so far, with %d requests of this run.",
             shard.name,
