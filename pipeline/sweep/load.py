@@ -12,7 +12,7 @@ from pipeline.domain.errors import LakeError
 from pipeline.domain.shards import Partition, segments
 from pipeline.domain.tables import SEGMENT_TABLES, SWEEP, TABLES
 from pipeline.lake import Lake
-from pipeline.lake.database import connect, view_sweep_files
+from pipeline.lake.database import connect, rows_of, view_sweep_files
 from pipeline.lake.delta import commit_files, commit_rows, is_committed
 from pipeline.lake.raw import Manifest, read_ending
 from pipeline.lake.relations import relation
@@ -55,9 +55,7 @@ def load_sweep(lake: Lake, manifest: Manifest) -> None:
         )
     with connect(lake) as session:
         view_sweep_files(session, lake, manifest.sweep_id, "sweep_files")
-        found = session.execute(relation("staging", "sweep_summary").sql)
-        names = [column[0] for column in found.description]
-        counts = dict(zip(names, found.fetchone() or (), strict=True))
+        (counts,) = rows_of(session.execute(relation("staging", "sweep_summary").sql))
     if counts["planned"] != manifest.cells:
         raise LakeError(
             f"The sweep {manifest.sweep_id} planned {manifest.cells} cells, but its tables hold {counts['planned']}.",
