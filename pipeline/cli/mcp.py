@@ -6,7 +6,6 @@ SQL runs as in `nightaudit query`: a single read-only statement, in a process wi
 from __future__ import annotations
 
 import io
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,10 +19,11 @@ from pydantic import Field
 from pipeline import __version__
 from pipeline.cli.assistant_lines import MOST_LINE_BYTES, AssistantLines, hanging_up
 from pipeline.cli.assistant_queries import Queries, ending_with_its_call
-from pipeline.cli.query_values import as_json, as_object
+from pipeline.cli.query_values import as_json, as_object, json_line
 from pipeline.domain.errors import InputError, NightauditError
-from pipeline.domain.texts import printable, printable_json, shortened
+from pipeline.domain.texts import printable, shortened
 from pipeline.lake import Lake
+from pipeline.lake.column_sql import quoted
 from pipeline.lake.relations import MOST_SEVERE_FIRST
 from pipeline.lake.simulated import SIMULATED, simulated_note
 from pipeline.lake.user_query import Bounds, user_query
@@ -110,10 +110,9 @@ class _Tools:
 
     def describe(self, relation: Annotated[str, Field(description="With its schema, like report.flag.")]) -> str:
         """List the columns of a relation, with their types and meanings."""
-        name = relation.replace("'", "''")
         return self._asked(
             "SELECT column_name AS name, data_type AS type, comment AS meaning FROM duckdb_columns() "  # noqa: S608 - quoted, and it reads in any case
-            f"WHERE schema_name || '.' || table_name = '{name}' ORDER BY column_index",
+            f"WHERE schema_name || '.' || table_name = {quoted(relation)} ORDER BY column_index",
             _MOST_ROWS,
         )
 
@@ -146,8 +145,7 @@ class _Tools:
         """List open findings, the most severe first: flag_id, rule, property and its name, market, what was found."""
         chosen = ["true"]
         if rule is not None:
-            quoted = rule.replace("'", "''")
-            chosen.append(f"rule = '{quoted}'")
+            chosen.append(f"rule = {quoted(rule)}")
         if property_id is not None:
             chosen.append(f"flag.property_id = {int(property_id)}")
         return self._asked(
@@ -172,7 +170,7 @@ class _Tools:
             first, *_ = flags_of_cases(self._lake, [flag_id])
             watch = partial(from_thread.run, context.report_progress)
             explained = explain(self._lake, first, self._settings.max_body_bytes, watch)
-            return _cut(_json(_noted(simulated_note(self._lake.published_file)) | explained_as_json(explained)))
+            return _cut(json_line(_noted(simulated_note(self._lake.published_file)) | explained_as_json(explained)))
 
     def evidence(
         self,
@@ -187,7 +185,7 @@ class _Tools:
         with _reported():
             found = evidence_of(self._lake, raw_address)
             note = SIMULATED if is_simulated(self._lake, found) else ""
-            return _cut(_json(_noted(note) | as_document(found, self._settings.max_body_bytes)))
+            return _cut(json_line(_noted(note) | as_document(found, self._settings.max_body_bytes)))
 
     def _asked(self, sql: str, limit: int) -> str:
         bounds = Bounds.of(self._settings)
@@ -204,22 +202,17 @@ def _noted(note: str) -> dict[str, Any]:
 
 def _as_text(rows: list[_Rows], *, is_cut: bool, note: str = "") -> str:
     """Return as many rows as fit, as JSON; if not all do, long texts are cut first."""
-    if len(text := _json(_noted(note) | {"rows": rows, "is_cut": is_cut})) <= _MOST_LETTERS:
+    if len(text := json_line(_noted(note) | {"rows": rows, "is_cut": is_cut})) <= _MOST_LETTERS:
         return text
     rows = [
         {name: shortened(value, _MOST_OF_A_TEXT) if isinstance(value, str) else value for name, value in row.items()}
         for row in rows
     ]
-    while len(text := _json(_noted(note) | {"rows": rows, "is_cut": is_cut})) > _MOST_LETTERS:
+    while len(text := json_line(_noted(note) | {"rows": rows, "is_cut": is_cut})) > _MOST_LETTERS:
         if len(rows) == 1:
             return _cut(text)
         rows, is_cut = rows[: len(rows) // 2], True
     return text
-
-
-def _json(value: object) -> str:
-    """Return a value as JSON; an assistant may print it to a terminal, so control characters are escaped."""
-    return printable_json(json.dumps(value, default=str, ensure_ascii=False))
 
 
 def _cut(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
@@ -14,15 +13,14 @@ from typing import IO, TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.query_values import as_object, as_text
+from pipeline.cli.query_values import as_object, as_text, json_line
 from pipeline.cli.terminal import Terminal, opened
 from pipeline.domain.errors import InputError
-from pipeline.domain.texts import in_a_cell, printable, printable_json
+from pipeline.domain.texts import in_a_cell, printable
 
 if TYPE_CHECKING:
     import subprocess
 
-    from pipeline.lake.user_query import Row
     from pipeline.settings import Settings
 
 # Forms that only go into a file or a pipe.
@@ -75,7 +73,8 @@ def _show(
             writer.writerow(map(_as_cell, answer.columns))
             writer.writerows(map(_as_cell, row) for row in islice(answer.rows(), limit))
         elif form == "json":
-            place.writelines(_json_line(answer.columns, row) for row in islice(answer.rows(), limit))
+            rows = (as_object(answer.columns, row) for row in islice(answer.rows(), limit))
+            place.writelines(json_line(row) + "\n" for row in rows)
         elif form == "parquet":
             from pipeline.cli.query_files import write_parquet
 
@@ -90,10 +89,6 @@ def _as_cell(value: object) -> object:
     """Return a value for a cell of a spreadsheet; texts may come from the supplier."""
     # A list or a struct may hold such texts, too.
     return value if value is None or isinstance(value, int | float | Decimal) else in_a_cell(as_text(value))
-
-
-def _json_line(names: Sequence[str], row: Row) -> str:
-    return printable_json(json.dumps(as_object(names, row), default=str, ensure_ascii=False)) + "\n"
 
 
 def _show_table(place: IO[str], names: Sequence[str], rows: Sequence[Sequence[Any]], limit: int) -> None:

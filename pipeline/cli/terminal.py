@@ -1,6 +1,5 @@
 """The terminal: all output passes through here, so that control characters in foreign text have no effect."""
 
-import json
 import os
 import shutil
 import sys
@@ -14,8 +13,9 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.cli.query_values import json_line
 from pipeline.domain.errors import InputError, LakeFull, NightauditError
-from pipeline.domain.texts import printable, printable_json, shortened
+from pipeline.domain.texts import printable, shortened
 from pipeline.process.regular_file import unusable_name
 
 # Characters of one fact, however long a supplier's texts are.
@@ -54,8 +54,7 @@ def listing(*heads: str) -> Table:
 
 def write_json_lines(rows: Iterable[Mapping[str, object]]) -> None:
     """Write one JSON object a line to standard output."""
-    lines = (json.dumps(row, default=str, ensure_ascii=False) for row in rows)
-    sys.stdout.writelines(printable_json(line) + "\n" for line in lines)
+    sys.stdout.writelines(json_line(row) + "\n" for row in rows)
 
 
 @contextmanager
