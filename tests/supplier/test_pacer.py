@@ -7,6 +7,7 @@ import math
 from itertools import chain, cycle, pairwise
 
 import pytest
+from busiest_second import most_in_any_second
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,15 +40,6 @@ def slots(pacer: Pacer, clock: Clock, count: int) -> list[float]:
         return times
 
     return asyncio.run(take())
-
-
-def most_in_any_second(times: list[float]) -> int:
-    most = start = 0
-    for end, at in enumerate(times):
-        while at - times[start] >= 1:
-            start += 1
-        most = max(most, end - start + 1)
-    return most
 
 
 rates = st.integers(1, 400)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import cycle, pairwise
 
 import pytest
+from busiest_second import most_in_any_second
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -59,15 +60,6 @@ class Schedule:
 
     async def close(self) -> None:
         pass
-
-
-def most_in_any_second(times: list[float]) -> int:
-    most = start = 0
-    for end, at in enumerate(times):
-        while at - times[start] >= 1:
-            start += 1
-        most = max(most, end - start + 1)
-    return most
 
 
 async def sent_by(pacers: list[SharedPacer], senders: int, requests: int, delays: Iterator[float]) -> list[float]:
