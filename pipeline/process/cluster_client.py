@@ -31,8 +31,8 @@ MOST_NAMED = 5
 _ASKED_EVERY_SECONDS = 15.0
 _SILENT_SECONDS = 180.0
 
-# What a call of a client raises that is being closed; its library forgets to return a result then.
-_ENDS = (OSError, RuntimeError, UnboundLocalError)
+# What a call of a client raises that is being closed, or is closed; its library forgets to return a result then.
+_ENDS = (OSError, RuntimeError, UnboundLocalError, AttributeError)
 
 T = TypeVar("T")
 

@@ -8,6 +8,7 @@ join late.
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import secrets
 import shutil
@@ -16,7 +17,6 @@ from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecu
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from traceback import walk_tb
 from typing import Any, ParamSpec, TypeVar
 
 from pipeline.domain.errors import ClusterAway, NightauditError
@@ -25,9 +25,6 @@ from pipeline.process.carrier import Brought, Carrier, Parcel, Probe
 from pipeline.process.cluster_client import connected, given_up_if_silent, leave, threads_of
 from pipeline.process.cluster_workers import KEPT, Wanted, differs, refuse_unfit, refused, this_worker
 from pipeline.process.made_of import made_of
-
-# A task whose result is lost with its worker runs again, at most this many times.
-_MOST_LOSSES = 3
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -76,7 +73,8 @@ class ClusterPool(Executor):
         except BaseException:
             self.shutdown()
             raise
-        self._futures = self._client.get_executor(pure=False)
+        thread: Any = self._client.loop
+        self._loop: asyncio.AbstractEventLoop = thread.asyncio_loop
         self._watch.enter_context(given_up_if_silent(self._client))
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -84,7 +82,16 @@ class ClusterPool(Executor):
         parcel = self._carrier.parcel(args) if self._carrier is not None else None
         here: Future[T] = Future()
         here.set_running_or_notify_cancel()
-        self._send(here, _MOST_LOSSES, parcel, fn, args, kwargs)
+        task = self._done(parcel, fn, args, kwargs)
+        try:
+            # In the client's own thread, as a task that is submitted while a connection is being lost may be forgotten.
+            there = asyncio.run_coroutine_threadsafe(task, self._loop)
+        except RuntimeError:
+            # That thread has ended.
+            task.close()
+            here.set_exception(self._lost())
+        else:
+            there.add_done_callback(lambda done: self._when_done(done, here))
         return here
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as Executor declares it
@@ -94,42 +101,48 @@ class ClusterPool(Executor):
         self._landing.shutdown(wait=wait)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _send(self, here: Future[T], losses: int, *task: object) -> None:
-        def again() -> None:
-            self._send(here, losses - 1, *task)
+    async def _done(self, *task: object) -> object:
+        """Return the result of a task. Raises what the task raises, and ClusterAway if the cluster is lost."""
+        from distributed.client import ClosedClientError
 
-        there = self._futures.submit(_task, self._wanted, *task)
-        there.add_done_callback(lambda done: self._when_done(done, here, again if losses else None))
+        try:
+            there = self._client.submit(_task, self._wanted, *task, pure=False)
+        except ClosedClientError:
+            raise self._lost() from None
+        try:
+            # A result that is lost with its worker is computed again.
+            return await self._client.gather(there, asynchronous=True)
+        except Exception as error:
+            # Without its own error, it is not the task that failed, but its result that could not be fetched.
+            raise error if there.status == "error" else self._lost() from error
 
-    def _when_done(self, done: Future[Any], here: Future[T], again: Callable[[], None] | None) -> None:
+    def _when_done(self, done: Future[Any], here: Future[T]) -> None:
         if self._carrier is None:
-            self._hand_on(done, here, again)
+            self._hand_on(done, here)
             return
         # Once the pool is closed, no one waits for it.
         with suppress(RuntimeError):
-            self._landing.submit(self._hand_on, done, here, again)
+            self._landing.submit(self._hand_on, done, here)
 
-    def _hand_on(self, done: Future[Any], here: Future[T], again: Callable[[], None] | None) -> None:
+    def _hand_on(self, done: Future[Any], here: Future[T]) -> None:
         try:
-            if again is not None and _is_lost_with_its_worker(done.exception()):
-                again()
-                return
             result = done.result()
             if isinstance(result, Brought) and self._carrier is not None:
                 self._carrier.land(result)
                 result = result.result
             here.set_result(result)
         except CancelledError:
-            here.set_exception(
-                ClusterAway(
-                    f"The cluster {self._address} was lost while it was working.",
-                    kept=KEPT,
-                    hint="Run the same command again once the scheduler is back, or without NIGHTAUDIT_CLUSTER on this "
-                    "machine alone.",
-                )
-            )
+            here.set_exception(self._lost())
         except BaseException as error:
             here.set_exception(self._as_ours(error))
+
+    def _lost(self) -> ClusterAway:
+        return ClusterAway(
+            f"The cluster {self._address} was lost while it was working.",
+            kept=KEPT,
+            hint="Run the same command again once the scheduler is back, or without NIGHTAUDIT_CLUSTER on this "
+            "machine alone.",
+        )
 
     def _as_ours(self, error: BaseException) -> BaseException:
         from distributed import KilledWorker
@@ -153,14 +166,6 @@ class ClusterPool(Executor):
             )
         refuse_unfit(self._client, self._address, sorted(threads), self._wanted, self._probes)
         return sum(threads.values())
-
-
-def _is_lost_with_its_worker(error: BaseException | None) -> bool:
-    """Whether the worker that held a result ended just as Dask took it, which then takes the result for an error."""
-    if not isinstance(error, TypeError | ValueError | AttributeError):
-        return False
-    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
-    return bool(frames) and frames[-1].f_globals.get("__name__") == "distributed.cfexecutor"
 
 
 def _task(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from certificates import self_signed
 from dask_machines import Machines, await_true, client_of, while_one_works
-from distributed import cfexecutor
+from distributed import Client
 from night_machine import assert_same, contents
 from two_markets import NOW, publish_night, settings_of_two_markets
 
@@ -208,29 +208,26 @@ def test_over_tls_only_those_with_a_certificate_get_in(tmp_path):
         machines.end()
 
 
-class Lost:
-    """A future of Dask whose result was taken just before the worker that held it ended."""
-
-    status = "lost"
-
-    def __init__(self, future):
-        self._result = future._result
-
-
 @pytest.mark.cluster
-@pytest.mark.parametrize("task", [len, list, tuple], ids=lambda task: task.__name__)
-def test_a_result_that_is_lost_with_its_worker_is_computed_again(tmp_path, machines, monkeypatch, task):
-    cascade, taken = cfexecutor._cascade_future, []
+def test_a_result_that_is_lost_with_its_worker_is_computed_again(tmp_path, machines, monkeypatch):
+    fetch, killed = Client._gather_remote, []
+    with client_of(machines) as client:
+        name_of = {address: w["name"] for address, w in client.scheduler_info(n_workers=-1)["workers"].items()}
 
-    def losing(future, cf_future):
-        taken.append(future)
-        return cascade(Lost(future) if len(taken) == 1 else future, cf_future)
+    async def with_its_worker_killed(self, *options):
+        if not killed:
+            held = await self.scheduler.who_has(keys=list(self._gather_keys))
+            killed.extend(name_of[address] for holders in held.values() for address in holders)
+            for name in killed:
+                machines.workers[name].kill()
+                machines.workers[name].wait()
+        return await fetch(self, *options)
 
-    monkeypatch.setattr(cfexecutor, "_cascade_future", losing)
+    monkeypatch.setattr(Client, "_gather_remote", with_its_worker_killed)
     (tmp_path / "lake").mkdir()
     with open_pool(Cluster(machines.address), tmp_path / "lake", lambda: None) as pool:
-        assert pool.submit(task, "abc").result(60) == task("abc")
-    assert len(taken) == 2
+        assert pool.submit(len, "abc").result(60) == 3
+    assert len(killed) == 1
 
 
 @pytest.mark.cluster

@@ -15,7 +15,7 @@ from pipeline.domain.servers import Cluster
 from pipeline.process import cluster_client
 from pipeline.process.cluster_pool import open_pool
 
-pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`")
+Client = pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`").Client
 pytestmark = pytest.mark.timeout(120)
 
 
@@ -91,6 +91,26 @@ def test_tasks_of_a_scheduler_that_freezes_while_they_run_are_lost(lake_root, ma
         machines.scheduler.send_signal(signal.SIGSTOP)
         with pytest.raises(ClusterAway, match="was lost while it was working"):
             task.result(60)
+
+
+@pytest.mark.cluster
+def test_a_task_whose_scheduler_dies_as_its_result_is_fetched_is_lost(lake_root, machines, monkeypatch):
+    fetch = Client._gather_remote
+
+    async def dying(self, *options):
+        machines.scheduler.kill()
+        machines.scheduler.wait()
+        return await fetch(self, *options)
+
+    monkeypatch.setattr(Client, "_gather_remote", dying)
+    with open_pool(Cluster(machines.address), lake_root, lambda: None) as pool:
+        with pytest.raises(ClusterAway, match="was lost while it was working"):
+            pool.submit(abs, -1).result(30)
+        # Nor does one hang that is submitted while its library tries to connect again, or has given up.
+        for seconds in (0, 15):
+            time.sleep(seconds)
+            with pytest.raises(ClusterAway, match="was lost while it was working"):
+                pool.submit(abs, -1).result(30)
 
 
 @pytest.mark.cluster
