@@ -22,7 +22,7 @@ _PLACE = {"property_id": "property ", "market": "", "check_in": "check-in "}
 # Statuses of a case that needs a decision.
 _TO_DECIDE = ("new", "open")
 
-# What a finding says of a case that has grown since someone acknowledged it.
+# What a finding says about a case that has grown since someone acknowledged it.
 _GROWN = " It was acknowledged"
 
 # Keys of a row for the name of its property and the page of its case.
@@ -97,7 +97,7 @@ def _mute_over(row: Row) -> str:
 
 
 def _is_back(row: Row, sent: str) -> bool:
-    """Whether a case that was sent as `sent` needs a decision again: its mute is over, or it has grown since.
+    """Whether a case that was sent as `sent` needs a decision again: its mute has ended, or it has grown since.
 
     What says so is part of the words that are sent then, so that it is sent once.
     """

@@ -61,7 +61,7 @@ SELECT
         WHEN answered.is_not_asked THEN 'not_asked'
         WHEN answered.is_beside_a_former_reference AND compared.flag_id IS NULL THEN 'reference_changed'
         WHEN outdated.flag_id IS NOT NULL THEN 'outdated'
-        -- It may still stand in the answers: nothing shows that it was put right.
+        -- The answers may still show it: nothing shows that it was put right.
         WHEN made_by.rule_version <> before.rule_version THEN 'rule_changed'
         ELSE 'value'
     END AS ended_by
