@@ -1,6 +1,6 @@
 -- One row per cell whose stay is in the future and that is still requested: its latest request.
--- What left the spec is not listed, as its offers are no longer compared: the cells of a property, a market or a currency
--- after unobserved_nights; those of a stay, a party or a product type after unrequested_days.
+-- What left the spec is not listed, as its offers are no longer compared: the cells of a property, market or currency
+-- after unobserved_nights; those of a stay, party or product type after unrequested_days.
 WITH latest AS (
     SELECT
         max(sweep.started_at) AS started_at,
