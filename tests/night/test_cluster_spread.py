@@ -54,8 +54,9 @@ def given(supplier, redis) -> dict[str, str]:
         "NIGHTAUDIT_CLIENT_SECRET": supplier.client_secret,
         "NIGHTAUDIT_REQUESTS_PER_SECOND": str(RATE),
         "NIGHTAUDIT_RATE_STORE": redis,
-        # A worker that is cut off for a while then finds the answers to what it had in flight.
+        # A worker that is cut off for a while then finds the answers to what it had in flight, after one attempt each.
         "NIGHTAUDIT_READ_TIMEOUT_SECONDS": str(2 * _SECONDS_CUT_OFF),
+        "NIGHTAUDIT_CONNECT_TIMEOUT_SECONDS": str(2 * _SECONDS_CUT_OFF),
     }
 
 
