@@ -18,7 +18,7 @@ from pipeline.audit.declared import count_declared, count_doubled
 from pipeline.audit.domain_measures import prepare_prices
 from pipeline.audit.quarantine import find_violators
 from pipeline.audit.rules import EXAMPLES, Broken, Rule, count_broken, is_taken_as_it_is, rules
-from pipeline.lake.column_sql import quoted
+from pipeline.domain.texts import literal
 from pipeline.lake.database import OF_OFFERS
 from pipeline.lake.files import note_touched
 from pipeline.lake.relations import Relation, read_by, relation
@@ -65,7 +65,7 @@ def count_range(session: duckdb.DuckDBPyConnection, folder: Path, name: str) -> 
     folder.mkdir(parents=True, exist_ok=True)
     files = {table: folder / f"{table}-{name}.parquet" for table in _LEFT_BEHIND}
     for table, file in files.items():
-        session.execute(f"COPY audit.{table} TO {quoted(str(file))} (FORMAT parquet)")
+        session.execute(f"COPY audit.{table} TO {literal(str(file))} (FORMAT parquet)")
     note_touched(files.values())
     return RangeCounts(counts, {table: str(file) for table, file in files.items()})
 
@@ -73,7 +73,7 @@ def count_range(session: duckdb.DuckDBPyConnection, folder: Path, name: str) -> 
 def add_up(session: duckdb.DuckDBPyConnection, parts: Sequence[RangeCounts]) -> Counts:
     """Add up the counts of all ranges, and make the tables of `audit` from the files that they left behind."""
     for table in _LEFT_BEHIND:
-        files = ", ".join(quoted(part.files[table]) for part in parts)
+        files = ", ".join(literal(part.files[table]) for part in parts)
         session.execute(f"CREATE VIEW audit.{table} AS FROM read_parquet([{files}])")
     counted = [part.counts for part in parts]
     return Counts(

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pipeline.audit.results import ALL, Measure
 from pipeline.audit.rules import CHECKED, EXAMPLES, place, with_addresses
 from pipeline.domain.tables import TABLES, Column, Table
-from pipeline.lake.column_sql import quoted
+from pipeline.domain.texts import literal
 from pipeline.lake.database import rows_of
 
 # Prices without these cannot be compared: a night that loses them is lost.
@@ -84,7 +84,7 @@ def _counts(table: Table) -> Iterator[tuple[Column, str, str]]:
     for column in table.columns:
         yield column, "null", f"{column.name} IS NULL"
         if column.values:
-            listed = ", ".join(quoted(value) for value in column.values)
+            listed = ", ".join(literal(value) for value in column.values)
             yield column, "value", f"{column.name} NOT IN ({listed})"
 
 

@@ -14,8 +14,8 @@ from pipeline.audit.results import Measure
 from pipeline.audit.rules import LONGEST_REASON, Rule, rules
 from pipeline.audit.store import count_quarantined
 from pipeline.domain.tables import REJECT, TABLES
+from pipeline.domain.texts import literal
 from pipeline.lake import Lake
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import OF_OFFERS, select_kept, write_rows
 from pipeline.lake.delta import commit_files, is_committed, replace_files
 from pipeline.lake.relations import relation
@@ -38,7 +38,7 @@ def _taken(rule: Rule) -> str:
     """Return a SELECT of what a rule quarantines: the rows that break it, or all offers of a search that does."""
     columns = (
         f"market, property_id, search_id, offer_no, left(reason, {LONGEST_REASON}) AS reason, "
-        f"{quoted(rule.name)} AS rule, {quoted(rule.table)} AS part"
+        f"{literal(rule.name)} AS rule, {literal(rule.table)} AS part"
     )
     if rule.table != "search":
         return f"SELECT {columns} FROM ({rule.sql})"  # noqa: S608 - our own relations
@@ -97,10 +97,10 @@ def leave_out(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> 
         files = sorted((lake.table_root(name) / sweep_id).glob("*.parquet"))
         if not files or is_committed(lake, TABLES[name], f"{sweep_id}/quarantine"):
             continue
-        listed = ", ".join(quoted(str(file)) for file in files)
+        listed = ", ".join(literal(str(file)) for file in files)
         found = session.execute(
             f"SELECT DISTINCT filename FROM read_parquet([{listed}], filename = true) AS held "  # noqa: S608 - our own names; paths are quoted
-            f"SEMI JOIN read_parquet({quoted(str(quarantine))}) AS taken "
+            f"SEMI JOIN read_parquet({literal(str(quarantine))}) AS taken "
             "ON taken.search_id = held.search_id AND taken.offer_no = held.offer_no ORDER BY 1"
         ).fetchall()
         replaced = {}

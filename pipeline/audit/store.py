@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from pipeline.audit.history import History, Seen
 from pipeline.audit.results import Audit, Finding
 from pipeline.domain.tables import QUALITY
+from pipeline.domain.texts import literal
 from pipeline.lake import Lake
 from pipeline.lake.checksums import damaged_of, refuse_damaged
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import connect, rows_of, select_files
 from pipeline.lake.delta import commit_files, commit_rows, is_committed, replace_files
 from pipeline.lake.sweep_files import files_of_sweep, quarantine_file
@@ -109,7 +109,7 @@ def count_quarantined(lake: Lake, sweep_id: str) -> int:
     if not file.exists():
         return 0
     with connect(lake) as session:
-        taken = f"SELECT count(*) FROM read_parquet({quoted(str(file))}) WHERE part = 'offer'"  # noqa: S608 - our own names; the path is quoted
+        taken = f"SELECT count(*) FROM read_parquet({literal(str(file))}) WHERE part = 'offer'"  # noqa: S608 - our own names; the path is quoted
         return int(session.execute(taken).fetchall()[0][0])
 
 

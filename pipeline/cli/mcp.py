@@ -21,9 +21,8 @@ from pipeline.cli.assistant_lines import MOST_LINE_BYTES, AssistantLines, hangin
 from pipeline.cli.assistant_queries import Queries, ending_with_its_call
 from pipeline.cli.query_values import as_json, as_object, json_line
 from pipeline.domain.errors import InputError, NightauditError
-from pipeline.domain.texts import printable, shortened
+from pipeline.domain.texts import literal, printable, shortened
 from pipeline.lake import Lake
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.relations import MOST_SEVERE_FIRST
 from pipeline.lake.simulated import SIMULATED, simulated_note
 from pipeline.lake.user_query import Bounds, user_query
@@ -112,7 +111,7 @@ class _Tools:
         """List the columns of a relation, with their types and meanings."""
         return self._asked(
             "SELECT column_name AS name, data_type AS type, comment AS meaning FROM duckdb_columns() "  # noqa: S608 - quoted, and it reads in any case
-            f"WHERE schema_name || '.' || table_name = {quoted(relation)} ORDER BY column_index",
+            f"WHERE schema_name || '.' || table_name = {literal(relation)} ORDER BY column_index",
             _MOST_ROWS,
         )
 
@@ -145,7 +144,7 @@ class _Tools:
         """List open findings, the most severe first: flag_id, rule, property and its name, market, what was found."""
         chosen = ["true"]
         if rule is not None:
-            chosen.append(f"rule = {quoted(rule)}")
+            chosen.append(f"rule = {literal(rule)}")
         if property_id is not None:
             chosen.append(f"flag.property_id = {int(property_id)}")
         return self._asked(

@@ -1,4 +1,4 @@
-"""Untrusted text, made harmless for the terminal, spreadsheet, chat or Markdown that shows it."""
+"""Untrusted text, made harmless where it goes: the terminal, a spreadsheet, a chat, Markdown or SQL."""
 
 import json
 import re
@@ -69,6 +69,11 @@ def in_a_chat(text: str) -> str:
     Slack, Teams and Mattermost differ in their escapes, and mail has none.
     """
     return _DOMAIN.sub(_NO_DOT, _SCHEME.sub(_NO_SCHEME, printable(text).translate(_CALLS)))
+
+
+def literal(text: str) -> str:
+    """Return text as an SQL string."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def validation_text(message: str) -> str:

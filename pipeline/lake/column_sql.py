@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipeline.domain.tables import Column
+from pipeline.domain.texts import literal
 from pipeline.lake.enumerations import enumeration_of
 
 _SQL_TYPES = {
@@ -44,7 +45,7 @@ def select_columns(columns: Iterable[Column], files: Iterable[Path | str], *, en
     `enumerated`: some texts as enumerations, which the session has with all values.
     """
     types = {column: enumeration_of(column) if enumerated else None for column in columns}
-    paths = [quoted(str(file)) for file in files]
+    paths = [literal(str(file)) for file in files]
     if not paths:
         empty = (f"NULL::{kind or sql_type(column.read_type)} AS {column.name}" for column, kind in types.items())
         return f"SELECT {', '.join(empty)} WHERE false"
@@ -74,8 +75,3 @@ def as_stored(columns: Iterable[Column], *, enumerated: bool = False) -> str:
         else f"{column.name}::{sql_type(column.type)} AS {column.name}"
         for column in columns
     )
-
-
-def quoted(text: str) -> str:
-    """Return text as an SQL string."""
-    return "'" + text.replace("'", "''") + "'"

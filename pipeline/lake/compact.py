@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 
 from pipeline.domain.errors import LakeError, LakeFull, first_line
 from pipeline.domain.tables import Table
+from pipeline.domain.texts import literal
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.column_sql import as_stored, quoted
+from pipeline.lake.column_sql import as_stored
 from pipeline.lake.database import connect
 from pipeline.lake.delta import replace_files
 from pipeline.lake.files import beside, put_in_place, touch
@@ -66,7 +67,7 @@ def compact(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> N
 def _written(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> list[str]:
     names = [column.name for column in table.stored]
     by = next(name for name in _SORTED_BY if name in names)
-    source = f"read_parquet([{', '.join(quoted(str(file)) for file in files)}])"
+    source = f"read_parquet([{', '.join(literal(str(file)) for file in files)}])"
     order = ", ".join([f"{by} NULLS FIRST", *(name for name in table.key if name != by)])
     paths = []
     with connect(lake) as session:
@@ -78,7 +79,7 @@ def _written(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> 
             built = beside(place)
             session.execute(
                 f"COPY (SELECT {as_stored(table.stored)} FROM {source} WHERE {within} ORDER BY {order}) "  # noqa: S608 - our own names
-                f"TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)"
+                f"TO {literal(str(built))} (FORMAT parquet, COMPRESSION zstd)"
             )
             put_in_place(built, place)
             paths.append(path)

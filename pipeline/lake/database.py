@@ -10,8 +10,9 @@ import duckdb
 
 from pipeline.domain.errors import CorruptObject, InputError, NightauditError
 from pipeline.domain.tables import SEGMENT_TABLES, SIDE_TABLES, TABLES, Table
+from pipeline.domain.texts import literal
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.column_sql import as_stored, quoted, select_columns
+from pipeline.lake.column_sql import as_stored, select_columns
 from pipeline.lake.files import beside, put_in_place
 from pipeline.lake.objects import Lake
 from pipeline.lake.sweep_files import files_of_sweep, quarantine_file, refuse_retired
@@ -38,7 +39,7 @@ def connect(lake: Lake, memory: str = MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPyC
     spill = own if own.is_dir() else shared
     with duckdb.connect(":memory:") as session:
         session.execute(f"SET memory_limit = '{memory}'")
-        session.execute(f"SET temp_directory = {quoted(str(spill))}")
+        session.execute(f"SET temp_directory = {literal(str(spill))}")
         session.execute("SET TimeZone = 'UTC'")
         session.execute("SET preserve_insertion_order = false")
         # By default, DuckDB compresses tables in memory after each large write, which costs more than the write.
@@ -84,7 +85,7 @@ def select_kept(
 ) -> str:
     """Return a SELECT like `select_files`, without offers in quarantine, their penalties and promotions."""
     select = select_files(table, files, enumerated=enumerated)
-    taken = [quoted(str(file)) for file in quarantine if file.exists()]
+    taken = [literal(str(file)) for file in quarantine if file.exists()]
     if table not in OF_OFFERS or not taken:
         return select
     join = " AND ".join(f"taken.{name} = kept.{name}" for name in ("sweep_id", "search_id", "offer_no"))
@@ -108,7 +109,7 @@ def write_rows(
     session.execute("SET preserve_insertion_order = true")
     try:
         sorted_rows = f"SELECT {as_stored(table.stored, enumerated=enumerated)} FROM ({select}) ORDER BY {order}"  # noqa: S608 - our own names
-        written = session.execute(f"COPY ({sorted_rows}) TO {quoted(str(built))} ({PARQUET})").fetchall()
+        written = session.execute(f"COPY ({sorted_rows}) TO {literal(str(built))} ({PARQUET})").fetchall()
         rows = int(written[0][0])
     finally:
         session.execute("SET preserve_insertion_order = false")
@@ -143,9 +144,9 @@ def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConn
             session.execute(f"SET memory_limit = '{REPORT_MEMORY}'")
             # What a query no longer uses goes back to the system before the next one: 30 MB less at the peak of a page.
             session.execute("SET allocator_background_threads = true")
-            session.execute(f"SET temp_directory = {quoted(str(spill))}")
+            session.execute(f"SET temp_directory = {literal(str(spill))}")
         # Attached, not opened: DuckDB keeps returning the first file that a process has opened at a path.
-        session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
+        session.execute(f"ATTACH {literal(str(file))} AS nightaudit (READ_ONLY)")
         session.execute("USE nightaudit")
     except duckdb.Error as error:
         session.close()
@@ -158,7 +159,7 @@ def attached(file: Path) -> duckdb.DuckDBPyConnection:
     # Not opened: within a process DuckDB keeps returning the file that a path named when first opened.
     session = duckdb.connect(":memory:")
     session.execute("SET TimeZone = 'UTC'")
-    session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+    session.execute(f"ATTACH {literal(str(file))} AS published (READ_ONLY)")
     return session
 
 
@@ -201,7 +202,7 @@ def has_moved(file: Path) -> bool:
             "SELECT sql FROM duckdb_views() WHERE database_name = 'published' AND contains(sql, 'read_parquet')"
         ).fetchall()
     # With the quote before it: the path of a copy may be the end of the first lake's.
-    root = "'" + f"{file.absolute().parents[1]}/".replace("'", "''")
+    root = literal(f"{file.absolute().parents[1]}/")[:-1]
     return any(root not in sql for (sql,) in views)
 
 

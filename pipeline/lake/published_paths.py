@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 import duckdb
 
 from pipeline.domain.errors import CorruptObject, LakeError
+from pipeline.domain.texts import literal
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import attached, damaged
 
 _READ = re.compile(r"'((?:[^']|'')*\.parquet)'")
@@ -85,9 +85,9 @@ def _root(session: duckdb.DuckDBPyConnection) -> str:
 def read_from_here(file: Path, folder: Path) -> None:
     """Make the views of a copied file read the files of the lake in `folder`."""
     with duckdb.connect(":memory:") as session:
-        session.execute(f"ATTACH {quoted(str(file))} AS published")
-        root, turned = _root(session), f"{folder}/".replace("'", "''")
-        if root == f"{folder}/":
+        session.execute(f"ATTACH {literal(str(file))} AS published")
+        root, here = _root(session), f"{folder}/"
+        if root == here:
             return
         views = _views(session)
         # So that names within the views resolve as before.
@@ -104,12 +104,13 @@ def read_from_here(file: Path, folder: Path) -> None:
                 "AND schema_name || '.' || view_name = ?",
                 [name],
             ).fetchall()[0][0]
-            made = sql.replace("'" + root.replace("'", "''"), "'" + turned)
+            # Without the last quote: the rest of a path follows.
+            made = sql.replace(literal(root)[:-1], literal(here)[:-1])
             session.execute(re.sub(r"^CREATE VIEW", "CREATE OR REPLACE VIEW", made))
             if said is not None:
-                session.execute(f"COMMENT ON VIEW {name} IS {quoted(said)}")
+                session.execute(f"COMMENT ON VIEW {name} IS {literal(said)}")
             for column, comment in comments:
-                session.execute(f'COMMENT ON COLUMN {name}."{column}" IS {quoted(comment)}')
+                session.execute(f'COMMENT ON COLUMN {name}."{column}" IS {literal(comment)}')
         session.execute("COMMIT")
         session.execute("CHECKPOINT published")
         session.execute("USE memory")

@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 
 from pipeline.domain.errors import InputError
+from pipeline.domain.texts import literal
 
 # DuckDB 2.0.0 shares common parts of a query, and then waits forever if a LIMIT ends one of them. Queries are as fast
 # without it.
@@ -88,37 +89,33 @@ def locked_session(file: Path, spill: Path, memory_mb: int) -> duckdb.DuckDBPyCo
     lake = file.parents[1]
     session = duckdb.connect(":memory:")
     try:
-        settings: dict[str, str | bool] = {
+        settings = {
             "TimeZone": "UTC",
             "memory_limit": f"{memory_mb}MB",
             "temp_directory": str(spill),
             "max_temp_directory_size": f"{4 * memory_mb}MB",
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "allow_community_extensions": False,
-            "allow_persistent_secrets": False,
-            "python_enable_replacements": False,
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+            "allow_persistent_secrets": "false",
+            "python_enable_replacements": "false",
             "disabled_optimizers": UNSAFE_OPTIMIZERS,
         }
         for name, value in settings.items():
-            session.execute(f"SET {name} = {_literal(value)}")
+            session.execute(f"SET {name} = {literal(value)}")
         # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
-        session.execute(f"ATTACH {_literal(str(file))} AS nightaudit (READ_ONLY)")
+        session.execute(f"ATTACH {literal(str(file))} AS nightaudit (READ_ONLY)")
         session.execute("USE nightaudit")
         # The folders that views of the published file read, and the raw answers.
         read = [lake / "published", lake / "raw", lake / "state", *lake.glob("tables*")]
         folders = sorted({f"{place}/" for folder in read for place in (folder, folder.resolve())})
-        session.execute(f"SET allowed_directories = [{', '.join(map(_literal, folders))}]")
+        session.execute(f"SET allowed_directories = [{', '.join(map(literal, folders))}]")
         session.execute("SET enable_external_access = false")
         session.execute("SET lock_configuration = true")
     except BaseException:
         session.close()
         raise
     return session
-
-
-def _literal(value: str | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else "'" + value.replace("'", "''") + "'"
 
 
 def question(session: duckdb.DuckDBPyConnection, sql: str) -> Question:

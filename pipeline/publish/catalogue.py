@@ -25,9 +25,9 @@ from pipeline.domain.tables import (
     SWEEP_PUBLISHED,
     TABLES,
 )
+from pipeline.domain.texts import literal
 from pipeline.lake import Lake
 from pipeline.lake.checksums import damaged_of, refuse_damaged
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import select_files, select_kept
 from pipeline.lake.delta import committed_files
 from pipeline.lake.relations import Relation, declared_meanings, direct_sources, views
@@ -216,10 +216,10 @@ def describe(session: duckdb.DuckDBPyConnection) -> None:
     said = _meanings({each: [column for name, column, _ in columns if name == each] for each in names})
     for name, kind, comment in relations:
         if name in said and comment != said[name][0]:
-            session.execute(f"COMMENT ON {kind} {name} IS {quoted(said[name][0])}")
+            session.execute(f"COMMENT ON {kind} {name} IS {literal(said[name][0])}")
     for name, column, comment in columns:
         if name in said and comment != said[name][1][column]:
-            session.execute(f"COMMENT ON COLUMN {name}.{column} IS {quoted(said[name][1][column])}")
+            session.execute(f"COMMENT ON COLUMN {name}.{column} IS {literal(said[name][1][column])}")
 
 
 def _meanings(columns_of: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, Mapping[str, str]]]:

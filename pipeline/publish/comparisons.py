@@ -11,8 +11,8 @@ from itertools import count
 import duckdb
 
 from pipeline.domain.property_range import ALL, PropertyRange
+from pipeline.domain.texts import literal
 from pipeline.lake import Lake, beside, put_in_place
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import PARQUET
 from pipeline.lake.relations import relation
 from pipeline.publish.state_files import StateFile, files_of, note_files, refuse_damaged_state, write_state_views
@@ -58,7 +58,7 @@ def write_comparisons(
     session.execute("SET disabled_optimizers = 'build_side_probe_side'")
     try:
         written = session.execute(
-            f"COPY ({_MADE.sql}) TO {quoted(str(built))} ({PARQUET}, ROW_GROUP_SIZE {_ROW_GROUP})"
+            f"COPY ({_MADE.sql}) TO {literal(str(built))} ({PARQUET}, ROW_GROUP_SIZE {_ROW_GROUP})"
         )
         rows = written.fetchall()[0][0]
     finally:
@@ -97,7 +97,7 @@ def view_comparisons(
         if within.meets(file.first_property_id, file.last_property_id)
     ]
     if paths:
-        select = f"FROM read_parquet([{', '.join(quoted(path) for path in paths)}])"
+        select = f"FROM read_parquet([{', '.join(literal(path) for path in paths)}])"
         select += "" if within.is_all else f" WHERE {within.condition}"
         session.execute(f"CREATE OR REPLACE VIEW {_MADE.full_name} AS {select}")
 

@@ -9,8 +9,8 @@ from contextlib import suppress
 import duckdb
 
 from pipeline.domain.tables import CONTENT_STATES, CONTENT_TABLES, WORKING_TABLES, Table
+from pipeline.domain.texts import literal
 from pipeline.lake import Lake
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import select_files, write_rows
 from pipeline.lake.delta import commit_files, is_committed
 from pipeline.lake.relations import relation
@@ -56,7 +56,7 @@ def _view_working_files(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id
         files = sorted((lake.table_root(name) / sweep_id).glob("*.parquet"))
         found = found or bool(files)
         session.register("working", table.schema.empty_table())
-        paths = ", ".join(quoted(str(file)) for file in files)
+        paths = ", ".join(literal(str(file)) for file in files)
         source = f"read_parquet([{paths}])" if files else "working"
         session.execute(f"CREATE OR REPLACE TABLE memory.sweep_files.{name} AS SELECT * FROM {source}")  # noqa: S608 - our own names; paths are quoted
         session.unregister("working")

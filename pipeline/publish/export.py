@@ -13,8 +13,8 @@ from pathlib import Path
 import duckdb
 
 from pipeline.domain.errors import CorruptObject, InputError, LakeFull, first_line
+from pipeline.domain.texts import literal
 from pipeline.lake import beside, sync
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import open_published
 from pipeline.lake.files import remove_left_over
 from pipeline.lake.published_paths import refuse_damaged_reads
@@ -75,7 +75,7 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
         with open_published(published) as session:
             refuse_damaged_reads(published)
             session.execute(f"SET memory_limit = '{_MEMORY}'")
-            session.execute(f"SET temp_directory = {quoted(str(spill))}")
+            session.execute(f"SET temp_directory = {literal(str(spill))}")
             session.execute("SET preserve_insertion_order = false")
             session.execute("SET enable_progress_bar = false")
             made = _export(session, built, selection)
@@ -174,14 +174,14 @@ def _conditions(columns: Sequence[str], selection: Selection, nights: Sequence[s
     if selection.properties and "property_id" in columns:
         found["property"] = f"property_id IN ({', '.join(map(str, selection.properties))})"
     if selection.markets and "market" in columns:
-        found["market"] = f"market IN ({', '.join(map(quoted, selection.markets))})"
+        found["market"] = f"market IN ({', '.join(map(literal, selection.markets))})"
     if nights is not None and (condition := _of_nights(columns, selection, nights)):
         found["night"] = condition
     return found
 
 
 def _of_nights(columns: Sequence[str], selection: Selection, nights: Sequence[str]) -> str | None:
-    within = f"IN ({', '.join(map(quoted, nights))})"
+    within = f"IN ({', '.join(map(literal, nights))})"
     span = next((pair for pair in _SPANS if {*pair} <= {*columns}), None)
     if "sweep_id" not in columns and span is not None:
         # Days in UTC, both included; what has not ended is still true.

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from pipeline.domain.property_range import PropertyRange
 from pipeline.domain.tables import SEGMENT_TABLES, TABLES
+from pipeline.domain.texts import literal
 from pipeline.lake import Lake
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import OF_PROPERTIES, connect, select_files, select_kept, view_sweep_files
 from pipeline.lake.enumerations import create_enumerations, refuse_lost
 from pipeline.lake.sweep_files import files_of_sweep, quarantine_file
@@ -94,7 +94,7 @@ def session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
     with connect(lake, _RANGE_MEMORY) as session:
         session.execute("SET threads = 1")
         session.execute("ATTACH ':memory:' AS nightaudit")
-        session.execute(f"ATTACH {quoted(job.file)} AS built (READ_ONLY)")
+        session.execute(f"ATTACH {literal(job.file)} AS built (READ_ONLY)")
         # A copied view is not bound again: writing all views takes as long as comparing a small range.
         session.execute("COPY FROM DATABASE built TO nightaudit (SCHEMA)")
         prepare(session)

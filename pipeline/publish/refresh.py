@@ -8,9 +8,9 @@ import duckdb
 
 from pipeline.domain.errors import CorruptObject, first_line
 from pipeline.domain.tables import SIDE_TABLES
+from pipeline.domain.texts import literal
 from pipeline.lake import Lake, put_in_place
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import attached, connect
 from pipeline.lake.delta import committed_files
 from pipeline.lake.published_paths import places_read_by
@@ -69,7 +69,7 @@ def refresh(lake: Lake, *, is_required: bool = False) -> bool:
         _remove(beside)
         shutil.copyfile(file, beside)
         with connect(lake) as session:
-            session.execute(f"ATTACH {quoted(str(beside))} AS nightaudit")
+            session.execute(f"ATTACH {literal(str(beside))} AS nightaudit")
             session.execute("SET search_path = 'nightaudit.main'")
             sweeps = session.execute("SELECT sweep_id FROM mart.sweep ORDER BY started_at").fetchall()
             # The lake may have moved since the file was written.

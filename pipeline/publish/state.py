@@ -12,7 +12,8 @@ from pathlib import Path
 import duckdb
 
 from pipeline.domain.tables import CONTENT_STATES, STATE_FILE, STATE_TABLES, SWEEP, SWEEP_PUBLISHED, TABLES, Table
-from pipeline.lake.column_sql import declared, quoted
+from pipeline.domain.texts import literal
+from pipeline.lake.column_sql import declared
 from pipeline.lake.relations import macros, night_steps, relation
 
 # What is computed over all properties, before any range is compared.
@@ -121,7 +122,7 @@ NATIVE = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STA
 
 def attach(session: duckdb.DuckDBPyConnection, file: Path, name: str = "nightaudit") -> None:
     """Attach the file being built, for writing."""
-    session.execute(f"ATTACH {quoted(str(file))} AS {name} (STORAGE_VERSION '{_STORAGE_VERSION}')")
+    session.execute(f"ATTACH {literal(str(file))} AS {name} (STORAGE_VERSION '{_STORAGE_VERSION}')")
 
 
 def prepare(session: duckdb.DuckDBPyConnection) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import duckdb
 
 from pipeline.domain.property_range import PropertyRange
+from pipeline.domain.texts import literal
 from pipeline.lake import Lake, beside
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.files import note_touched
 from pipeline.lake.relations import Relation, direct_sources, reached, relation
 from pipeline.publish.comparisons import comparisons_of, view_comparisons
@@ -133,7 +133,7 @@ def select_summed(
         place = beside(folder / f"{name}-{within.first}.parquet")
         where = f" WHERE {within.condition}" if name in _OF_USERS else ""
         select = f"SELECT {', '.join(SUMMED[name])} FROM {name}{where}"  # noqa: S608 - our own names
-        session.execute(f"COPY ({select}) TO {quoted(str(place))} (FORMAT parquet)")
+        session.execute(f"COPY ({select}) TO {literal(str(place))} (FORMAT parquet)")
         note_touched([place])
         written[name] = str(place)
     return written
@@ -193,7 +193,7 @@ def sum_up(
         made = _relations(names)
         contributed = sorted(SUMMED.keys() & _read(names))
         for name in sorted(_read(names)):
-            files = ", ".join(quoted(part[name]) for part in parts if name in contributed)
+            files = ", ".join(literal(part[name]) for part in parts if name in contributed)
             source = f"read_parquet([{files}])" if files else f"nightaudit.{name}"
             session.execute(f"CREATE VIEW summing.{name} AS FROM {source}")
         session.execute("SET search_path = 'summing.main'")
@@ -205,10 +205,10 @@ def sum_up(
             _empty(session, each)
             column = _IN_TURN.get(each.full_name, "market")
             for value in values[column]:
-                of_one = f"SELECT * FROM ({each.sql}) WHERE {column} = {quoted(value)}"  # noqa: S608 - our own names; the value is quoted
+                of_one = f"SELECT * FROM ({each.sql}) WHERE {column} = {literal(value)}"  # noqa: S608 - our own names; the value is quoted
                 session.execute(f"INSERT INTO nightaudit.{each.full_name} BY NAME {of_one}")
     finally:
-        session.execute(f"SET search_path = {quoted(path)}")
+        session.execute(f"SET search_path = {literal(path)}")
         session.execute("DETACH summing")
 
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from pipeline.domain.errors import InputError
 from pipeline.domain.tables import CASE_NOTE
+from pipeline.domain.texts import literal
 from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.database import query_published, rows_of
 from pipeline.lake.delta import commit_rows, committed_files
 from pipeline.replay.finding import Row
@@ -31,14 +31,14 @@ def cases_query(places: Mapping[str, str | None]) -> str:
 
     `places` has values of columns of `mart.property`, in upper or lower case; None: all.
     """
-    chosen = "".join(f" AND lower(named.{of}) = lower({quoted(it)})" for of, it in places.items() if it is not None)
+    chosen = "".join(f" AND lower(named.{of}) = lower({literal(it)})" for of, it in places.items() if it is not None)
     return f"{_NAMED} WHERE status NOT IN ('closed', 'part_of'){chosen} ORDER BY urgency"
 
 
 def refuse_unknown_places(lake: Lake, places: Mapping[str, str | None]) -> None:
     """Raise InputError if no property has the given values of columns of `mart.property`."""
     known = {of: it for of, it in places.items() if it is not None}
-    has = " AND ".join(f"lower({of}) = lower({quoted(it)})" for of, it in known.items())
+    has = " AND ".join(f"lower({of}) = lower({literal(it)})" for of, it in known.items())
     if known and not _rows(lake, f"SELECT property_id FROM mart.property WHERE {has} LIMIT 1", {}):  # noqa: S608 - quoted
         asked = ", ".join(f"{of.removeprefix('property_')} {it}" for of, it in known.items())
         raise InputError(

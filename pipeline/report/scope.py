@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from pipeline.domain.errors import InputError
-from pipeline.lake.column_sql import quoted
+from pipeline.domain.texts import literal
 
 # Conditions on columns of `mart.property` that choose properties. Names without a relation belong to the chosen rows.
 _CHOSEN_BY = {
@@ -103,7 +103,7 @@ class Scope:
         """
         text, values = self.condition("property_id", "market", "check_in")
         named = re.sub(r"(?<![.$])\b(property_id|market|check_in)\b", r"its_\1", text)
-        return re.sub(r"\$(\w+)", lambda found: quoted(str(values[found[1]])), named)
+        return re.sub(r"\$(\w+)", lambda found: literal(str(values[found[1]])), named)
 
     def as_attributes(self, places: Iterable[Mapping[str, str]]) -> dict[str, str]:
         """Return the filters by city, brand and group for a page's script, spelled as in the attributes of `places`."""

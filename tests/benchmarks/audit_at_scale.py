@@ -21,8 +21,9 @@ import duckdb
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.domain.tables import SWEEP, TABLES
+from pipeline.domain.texts import literal
 from pipeline.lake import Lake
-from pipeline.lake.column_sql import quoted, sql_type
+from pipeline.lake.column_sql import sql_type
 from pipeline.lake.delta import commit_files
 from pipeline.lake.ledger import LedgerEntry, enter
 from pipeline.lake.raw import Ending, Manifest, write_ending, write_manifest
@@ -116,7 +117,7 @@ def make_night(lake: Lake, night: int, searches: int) -> str:
 
 
 def _write_segment(lake: Lake, sweep: str, night: int, market: str, numbers: tuple[int, int], file: str) -> None:
-    words = {"market": quoted(market), "night": night, "sweep": sweep, "first": numbers[0], "last": numbers[1]}
+    words = {"market": literal(market), "night": night, "sweep": sweep, "first": numbers[0], "last": numbers[1]}
     words |= {"started": f"TIMESTAMPTZ '{FIRST + timedelta(days=night)}'"}
     words |= {"properties": PROPERTIES, "of_a_cell": OFFERS_OF_A_CELL}
     search = _SEARCH.format(**words)
@@ -146,7 +147,7 @@ def _copy(
     )
     place.parent.mkdir(parents=True, exist_ok=True)
     session.execute(
-        f"COPY (SELECT {columns} FROM ({select})) TO {quoted(str(place))} (FORMAT parquet, COMPRESSION zstd)", given
+        f"COPY (SELECT {columns} FROM ({select})) TO {literal(str(place))} (FORMAT parquet, COMPRESSION zstd)", given
     )
 
 

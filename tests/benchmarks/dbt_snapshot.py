@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.measuring import Cost, cost_of_command
 
-from pipeline.lake.column_sql import quoted
+from pipeline.domain.texts import literal
 
 _HOME = Path(__file__).parents[2] / "bench" / "dbt"
 _WANTED = ("dbt-core>=1.9,<1.11", "dbt-duckdb<1.11")
@@ -85,5 +85,5 @@ class Snapshots:
         import duckdb
 
         with duckdb.connect(":memory:") as session:
-            session.execute(f"ATTACH {quoted(str(self._folder / 'peer.duckdb'))} AS peer (READ_ONLY)")
+            session.execute(f"ATTACH {literal(str(self._folder / 'peer.duckdb'))} AS peer (READ_ONLY)")
             return session.execute("SELECT count(*) FROM peer.history.offer_history").fetchall()[0][0]

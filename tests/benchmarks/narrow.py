@@ -13,7 +13,7 @@ from pathlib import Path
 
 import duckdb
 
-from pipeline.lake.column_sql import quoted
+from pipeline.domain.texts import literal
 
 _SETTINGS = "SET TimeZone = 'UTC'; SET threads = 2; SET memory_limit = '600MB'; SET preserve_insertion_order = false"
 # An md5 stays the same between versions of DuckDB, which a stored key must; values are only compared within one.
@@ -56,7 +56,7 @@ def narrow_night(before: Path, night: Path, ranges: int, folder: Path) -> Callab
     folder.mkdir(parents=True, exist_ok=True)
     session = duckdb.connect(":memory:")
     session.execute(_SETTINGS)
-    session.execute(f"SET temp_directory = {quoted(str(folder / 'scratch'))}")
+    session.execute(f"SET temp_directory = {literal(str(folder / 'scratch'))}")
     bounds = _bounds(session, before, ranges)
     for number, (low, high) in enumerate(bounds):
         session.execute(_NARROW.format(night=_files(before), low=low, high=high))
@@ -67,19 +67,19 @@ def narrow_night(before: Path, night: Path, ranges: int, folder: Path) -> Callab
         for number, (low, high) in enumerate(bounds):
             here = {"night": _files(night), "low": low, "high": high}
             session.execute(_NARROW.format(**here))
-            session.execute(_CHANGE.format(state=quoted(f"{folder}/before-{number}.parquet")))
+            session.execute(_CHANGE.format(state=literal(f"{folder}/before-{number}.parquet")))
             _copy(session, _HISTORY.format(**here), folder / f"history-{number}")
             _copy(session, _STATE, folder / f"state-{number}")
             _copy(session, _PAIR, folder / f"pair-{number}")
             offers += session.execute("SELECT count(*) FROM tonight").fetchall()[0][0]
-        session.execute(_SUMMARY.format(pairs=quoted(f"{folder}/pair-*.parquet"))).fetchall()
+        session.execute(_SUMMARY.format(pairs=literal(f"{folder}/pair-*.parquet"))).fetchall()
         return offers
 
     return work
 
 
 def _files(night: Path) -> str:
-    return quoted(f"{night}/*.parquet")
+    return literal(f"{night}/*.parquet")
 
 
 def _bounds(session: duckdb.DuckDBPyConnection, night: Path, ranges: int) -> list[tuple[int, int]]:
@@ -91,4 +91,4 @@ def _bounds(session: duckdb.DuckDBPyConnection, night: Path, ranges: int) -> lis
 
 
 def _copy(session: duckdb.DuckDBPyConnection, query: str, file: Path) -> None:
-    session.execute(f"COPY ({query}) TO {quoted(f'{file}.parquet')} (FORMAT parquet, COMPRESSION zstd)")
+    session.execute(f"COPY ({query}) TO {literal(f'{file}.parquet')} (FORMAT parquet, COMPRESSION zstd)")

@@ -17,9 +17,10 @@ from benchmarks.simulated import BATCH, FIRST_DAY, World, opened, relation
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.domain.tables import QUOTE, SWEEP, TABLES, Table
+from pipeline.domain.texts import literal
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
-from pipeline.lake.column_sql import quoted, sql_type
+from pipeline.lake.column_sql import sql_type
 from pipeline.lake.delta import commit_files, commit_rows
 from pipeline.lake.raw import Ending, Manifest, write_ending, write_manifest
 
@@ -33,7 +34,7 @@ def simulating(lake: Lake, world: World) -> Iterator[duckdb.DuckDBPyConnection]:
     scratch.mkdir(parents=True)
     try:
         with opened(world, scratch) as session:
-            session.execute(f"ATTACH {quoted(f'{scratch}.duckdb')} AS kept")
+            session.execute(f"ATTACH {literal(f'{scratch}.duckdb')} AS kept")
             yield session
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -153,7 +154,7 @@ def _write(
     place.parent.mkdir(parents=True, exist_ok=True)
     order = ", ".join(name for name in table.key if name in ("search_id", "offer_no", "property_id"))
     session.execute(
-        f"COPY ({declared(session, table, query)} ORDER BY {order}) TO {quoted(str(place))} "
+        f"COPY ({declared(session, table, query)} ORDER BY {order}) TO {literal(str(place))} "
         "(FORMAT parquet, COMPRESSION zstd)"
     )
 

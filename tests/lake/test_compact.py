@@ -8,8 +8,8 @@ import pytest
 from nights import filled, load_night, sweep_id
 
 from pipeline.domain.tables import DAY, TABLES
+from pipeline.domain.texts import literal
 from pipeline.lake import Lake, compact
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.delta import commit_files, committed_files
 from pipeline.sweep.load import SEGMENT_TABLES
 
@@ -41,5 +41,5 @@ def test_the_files_of_a_night_become_few_with_the_same_rows(tmp_path, monkeypatc
 
 
 def rows(files):
-    names = ", ".join(quoted(str(file)) for file in files)
+    names = ", ".join(literal(str(file)) for file in files)
     return sorted(duckdb.connect().execute(f"FROM read_parquet([{names}])").fetchall(), key=repr)

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from pipeline.cli.commands import app
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import OFFER, SEARCH, TABLES
+from pipeline.domain.texts import literal
 from pipeline.lake import Lake
-from pipeline.lake.column_sql import quoted
 from pipeline.lake.delta import commit_files
 from pipeline.lake.raw import is_retired
 from pipeline.lake.sweep_files import sweep_files
@@ -52,7 +52,7 @@ def _publish_night(lake: Lake, night: int) -> None:
         # A second segment that has nothing to tell.
         with duckdb.connect(":memory:") as session:
             second = folder / "multi-GB-00001.parquet"
-            session.execute(f"COPY (FROM {quoted(str(first))} LIMIT 0) TO {quoted(str(second))}")
+            session.execute(f"COPY (FROM {literal(str(first))} LIMIT 0) TO {literal(str(second))}")
         paths = [file.relative_to(lake.root).as_posix() for file in sorted(folder.glob("*.parquet"))]
         commit_files(lake, TABLES[name], {f"{sweep}/multi-GB": paths})
     publish(lake, sweep, datetime(2030, 1, 1 + night, 4, tzinfo=UTC))
@@ -69,7 +69,7 @@ def settings(**given) -> Settings:
 
 def rows(lake: Lake) -> dict[str, list[tuple[object, ...]]]:
     with duckdb.connect(":memory:") as session:
-        session.execute(f"ATTACH {quoted(str(lake.published_file))} AS nightaudit (READ_ONLY)")
+        session.execute(f"ATTACH {literal(str(lake.published_file))} AS nightaudit (READ_ONLY)")
         session.execute("USE nightaudit")
         session.execute("SET disabled_optimizers = 'common_subplan'")
         names = session.execute(
@@ -92,7 +92,7 @@ def test_compaction_leaves_every_row_and_one_file_a_night_and_table(lake):
 
 def test_open_readers_of_the_published_file_keep_the_files_that_compaction_replaced(lake):
     with duckdb.connect(":memory:") as session:
-        session.execute(f"ATTACH {quoted(str(lake.published_file))} AS nightaudit (READ_ONLY)")
+        session.execute(f"ATTACH {literal(str(lake.published_file))} AS nightaudit (READ_ONLY)")
         before = session.execute("SELECT count(*) FROM nightaudit.lake.offer").fetchall()
         take_care(settings(), lake)
         assert session.execute("SELECT count(*) FROM nightaudit.lake.offer").fetchall() == before
