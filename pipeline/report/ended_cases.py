@@ -1,5 +1,7 @@
 """Cases that ended with the last night, and why."""
 
+from functools import partial
+
 import polars as pl
 
 from pipeline.report.cases import described, with_cases
@@ -11,15 +13,6 @@ from pipeline.report.words import said
 
 # Cases that the summary names.
 _NAMED = 3
-_NOT_PUT_RIGHT = {
-    "gone": "; no longer on sale",
-    "not_compared": "; what it was compared with is no longer on sale",
-    "not_asked": "; no longer requested",
-    "outdated": "; its selling price is too old to judge",
-    "rule_changed": "; an upgrade changed the rule",
-    "reference_changed": "; markets are compared with another one now",
-    "stay_began": "; the stay began",
-}
 
 
 def ended_cases(reader: Reader) -> pl.DataFrame:
@@ -91,8 +84,11 @@ def ended_points(ended: pl.DataFrame) -> list[Point]:
         return []
     lines = ended_problems(ended)
     subject = pl.when(pl.col("scope") == "property").then("whom")
+    where = pl.concat_str([subject, "in"], separator=", ", ignore_nulls=True)
+    # What the answer corrected needs no reason.
+    why = pl.when(pl.col("ended_by") != "value").then("why_it_ended")
     named = lines.select(
-        pl.format("{} ({}{})", "rule_words", pl.concat_str([subject, "in"], separator=", ", ignore_nulls=True), "why")
+        pl.format("{} ({})", "rule_words", pl.concat_str([where, why], separator="; ", ignore_nulls=True))
     )
     first, more = named.to_series().to_list()[:_NAMED], named.height - _NAMED
     listed = "; ".join(first) + (f"; and {counted(more, 'more problem')}" if more > 0 else "")
@@ -102,20 +98,17 @@ def ended_points(ended: pl.DataFrame) -> list[Point]:
 def ended_problems(ended: pl.DataFrame) -> pl.DataFrame:
     """Return one line for each ended problem, with the markets in which it ended, the most costly first."""
     whom = pl.coalesce("property_name", pl.format("property {}", "property_id"))
-    # A price that went off sale was not corrected, nor was one that is no longer requested.
-    why = pl.col("ended_by").replace_strict(_NOT_PUT_RIGHT, default="").alias("why")
-    why_it_ended = pl.coalesce("ended_by", pl.lit("value")).map_elements(_reason, return_dtype=pl.String)
+    ended_by = pl.col("ended_by").fill_null("value")
     page = pl.struct(pl.coalesce("market", "markets").alias("text"), pl.col("case_page").alias("href"))
     has_page = pl.col("case_page").is_not_null()
     # One problem of a property may end in several markets.
     lines = (
         ended.sort("scope", maintain_order=True)
-        .group_by("scope", "property_id", whom.alias("whom"), "rule_words", why, maintain_order=True)
+        .group_by("scope", "property_id", whom.alias("whom"), "rule_words", ended_by, maintain_order=True)
         .agg(
             pl.coalesce("market", "markets").drop_nulls().str.join(", ").replace("", None).alias("in"),
             pl.col("property_name").first(),
             most_severe(),
-            why_it_ended.first().alias("why_it_ended"),
             pl.col("evidence").list.first().struct.field("finding").first().alias("finding"),
             pl.col("case_id").str.join(" ").alias("case_id"),
             pl.col("case_id").filter(~has_page).str.join(" ").replace("", None).alias("without_page"),
@@ -123,8 +116,5 @@ def ended_problems(ended: pl.DataFrame) -> pl.DataFrame:
             *cost_and_since(),
         )
     )
-    return costly_first(lines)
-
-
-def _reason(ended_by: str) -> str:
-    return said("ended_by", ended_by)
+    why = pl.col("ended_by").map_elements(partial(said, "ended_by"), return_dtype=pl.String)
+    return costly_first(lines.with_columns(why_it_ended=why))

@@ -450,14 +450,14 @@ def test_problems_that_ended_are_named_the_most_costly_first():
     assert point.text == f"3 problems (4 cases) ended: {first}."
     (gone,) = ended_points(frame(case("case-1", "SE", 7, ended_by="gone"), case("case-2", "DE", 7)))
     assert gone.text == (
-        "2 problems ended: Stated discount does not match the prices (Hotel 7, SE; no longer on sale); "
+        "2 problems ended: Stated discount does not match the prices (Hotel 7, SE; the offer is gone); "
         "Stated discount does not match the prices (Hotel 7, DE)."
     )
     many = frame(*(case(f"case-{number}", "SE", number) for number in range(5)))
     assert ended_points(many)[0].text.endswith("; and 2 more problems.")
     assert ended_points(ended.clear()) == []
     (unasked,) = ended_points(frame(case("case-1", "SE", 7, ended_by="not_asked"), case("case-2", None, None)))
-    assert "(Hotel 7, SE; no longer requested)" in unasked.text
+    assert "(Hotel 7, SE; it is no longer requested)" in unasked.text
 
 
 def test_a_property_without_a_name_is_called_by_its_number():
