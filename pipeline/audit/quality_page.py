@@ -15,7 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from pipeline.audit.history import History
-from pipeline.audit.results import Audit, Finding, measured
+from pipeline.audit.results import Audit, Finding
+from pipeline.domain.quantities import counted, measured
 from pipeline.domain.texts import in_markdown, printable, printable_json
 from pipeline.lake import Lake, write_in_place
 
@@ -92,11 +93,11 @@ def _title(audit: Audit) -> str:
     """Return whether the night passed, and how many checks failed."""
     if not audit.is_passed:
         critical = len(audit.causes("critical"))
-        return f"The night is blocked: {critical:,} critical check{'' if critical == 1 else 's'} failed"
+        return f"The night is blocked: {counted(critical, 'critical check')} failed"
     failed = audit.outcomes["failed"]
     if not failed:
         return "The night passed: no check failed"
-    return f"The night passed: {failed:,} check{'' if failed == 1 else 's'} failed, none of them critical"
+    return f"The night passed: {counted(failed, 'check')} failed, none of them critical"
 
 
 def _by_table(audit: Audit) -> dict[str, list[tuple[str, list[Finding]]]]:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pipeline.domain.quantities import measured
+
 ALL = "all"
 
 
@@ -136,25 +138,11 @@ def rounded(value: float) -> float:
     return float(f"{value:.10g}")
 
 
-def number(value: float | None) -> str:
-    """Return a measured value as people read it."""
-    if value is None:
-        return "none"
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.4g}"
-
-
-def measured(finding: Finding, value: float | None) -> str:
-    """Return a value of a finding as people read it: a share in percent."""
-    if value is None or not finding.check_name.endswith("_share"):
-        return number(value)
-    return f"{100 * value:.4g}%"
-
-
 def _found(finding: Finding) -> str:
     bounds = []
     if finding.lowest is not None:
-        bounds.append(f"at least {measured(finding, finding.lowest)}")
+        bounds.append(f"at least {measured(finding.check_name, finding.lowest)}")
     if finding.highest is not None:
-        bounds.append(f"at most {measured(finding, finding.highest)}")
+        bounds.append(f"at most {measured(finding.check_name, finding.highest)}")
     since = f", by {finding.nights_before} nights before" if finding.nights_before else ""
-    return f"{measured(finding, finding.observed)} where {' and '.join(bounds)} is expected{since}"
+    return f"{measured(finding.check_name, finding.observed)} where {' and '.join(bounds)} is expected{since}"

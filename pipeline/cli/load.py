@@ -5,6 +5,7 @@ from pathlib import Path
 from rich.text import Text
 
 from pipeline.cli.terminal import Terminal
+from pipeline.domain.quantities import counted
 from pipeline.inputs.load import check as check_file
 from pipeline.inputs.load import load as load_file
 from pipeline.lake import Lake
@@ -20,7 +21,7 @@ def load(kind: str, file: Path, *, check: bool) -> None:
     console = Terminal()
     if check:
         checked = check_file(lake, kind, file)
-        console.print(Text(f"{file.name} can be loaded: {_rows(checked.rows)}."))
+        console.print(Text(f"{file.name} can be loaded: {counted(checked.rows, 'row')}."))
         return
     if not lake.root.exists():
         # A file that is refused leaves no lake behind.
@@ -32,13 +33,9 @@ def load(kind: str, file: Path, *, check: bool) -> None:
         changed = "the published file now shows it" if is_shown else "nothing changed"
         console.print(Text(f"{file.name} was already loaded; {changed}."))
         return
-    console.print(Text(f"Loaded {_rows(loaded.rows)} of {file.name}.", style="green"))
+    console.print(Text(f"Loaded {counted(loaded.rows, 'row')} of {file.name}.", style="green"))
     if not is_shown:
         console.print("They appear in the published file after the next night.")
     elif reports_page(lake).exists():
         # Pages are files of their own.
         console.print("The published file shows them now; the pages do after: nightaudit report")
-
-
-def _rows(number: int) -> str:
-    return f"{number:,} {'row' if number == 1 else 'rows'}"

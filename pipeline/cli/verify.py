@@ -8,6 +8,7 @@ from rich.text import Text
 
 from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import CorruptObject
+from pipeline.domain.quantities import counted
 from pipeline.lake import Lake
 from pipeline.night.verify import Verified, verify
 from pipeline.process.pandasless import keep_pandas_out
@@ -40,8 +41,7 @@ def reported(found: Verified, *, is_deep: bool) -> str:
     """Return the result of a check that found no damage."""
     how = "complete and unchanged" if is_deep else "present and of the recorded size"
     old = f"; {found.unrecorded:,} have no checksum (written by an earlier version)" if found.unrecorded else ""
-    count = "1 file is" if found.files == 1 else f"{found.files:,} files are"
-    return f"{count} {how}{old}."
+    return f"{counted(found.files, 'file is', 'files are')} {how}{old}."
 
 
 def refuse_damages(
@@ -49,8 +49,5 @@ def refuse_damages(
 ) -> None:
     """Raise CorruptObject if there is damage."""
     if found.damages:
-        count = "1 file is" if len(found.damages) == 1 else f"{len(found.damages):,} files are"
-        raise CorruptObject(
-            f"{count} damaged, of {found.files:,} in the lake {lake.root}.",
-            hint=hint,
-        )
+        count = counted(len(found.damages), "file is", "files are")
+        raise CorruptObject(f"{count} damaged, of {found.files:,} in the lake {lake.root}.", hint=hint)

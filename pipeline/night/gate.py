@@ -16,6 +16,7 @@ from pipeline.audit.quality_page import write_report
 from pipeline.audit.store import history, refuse_damaged_audit
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import CorruptObject, GateBlocked, InputError, LakeError, UnknownSweep
+from pipeline.domain.quantities import counted
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.ledger import REFERENCE_RULE, enter, restore_entries
@@ -216,9 +217,8 @@ def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
     if not causes:
         return
     lines = "\n".join(f"  {cause.line}" for cause in causes)
-    checks = "1 critical check" if len(causes) == 1 else f"{len(causes)} critical checks"
     raise GateBlocked(
-        f"The sweep {sweep_id} failed {checks} and is not published:\n{lines}",
+        f"The sweep {sweep_id} failed {counted(len(causes), 'critical check')} and is not published:\n{lines}",
         kept=_kept(lake),
         hint=f"See {report_page(lake, sweep_id)}\n"
         f'If the data are right: nightaudit publish {sweep_id} --override "reason"\n'

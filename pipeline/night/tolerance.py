@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.domain.errors import NothingUsable, TooManyFailures
+from pipeline.domain.quantities import counted
 from pipeline.domain.search import ANSWERED
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, view_sweep_files
@@ -36,7 +37,7 @@ def refuse_useless(lake: Lake, counts: Mapping[str, Any], kept: str) -> None:
         return
     if counts["rejected"] < asked:
         ended = ((status, counts[status]) for status in ("rejected", "failed", "not_swept"))
-        said = (f"{n:,} {'cell' if n == 1 else 'cells'} {status.replace('_', ' ')}" for status, n in ended if n)
+        said = (f"{counted(n, 'cell')} {status.replace('_', ' ')}" for status, n in ended if n)
         raise NothingUsable(f"No search got a usable answer ({', '.join(said)}).", kept=kept, hint=_WHY)
     with connect(lake) as session:
         view_sweep_files(session, lake, counts["sweep_id"], "sweep_files")

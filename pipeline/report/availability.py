@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.report.chart_kinds import shares, towards_the_stay
 from pipeline.report.charts import svg
 from pipeline.report.on_sale_calendar import on_sale_calendar
-from pipeline.report.page import Column, Page, Section, counted, named, percent, share, shown, whole
+from pipeline.report.page import Column, Page, Section, named, percent, share, shown, whole
 from pipeline.report.read import Reader
 from pipeline.report.words import are_alike, first_of, said
 

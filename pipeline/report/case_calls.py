@@ -5,11 +5,12 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.lake.relations import finding_rules
 from pipeline.report.case_prices import is_about_a_price
 from pipeline.report.cases import calls, persist, problems, waiting_of
 from pipeline.report.findings import SEVERITIES
-from pipeline.report.page import Point, counted
+from pipeline.report.page import Point
 
 # Properties to call, and new problems, that the summary names.
 _CALLS = _NAMED = 3

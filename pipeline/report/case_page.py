@@ -14,6 +14,7 @@ import polars as pl
 
 from pipeline.domain.amounts import cost_said
 from pipeline.domain.problem import NOTED, markets_of
+from pipeline.domain.quantities import counted
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
@@ -21,7 +22,7 @@ from pipeline.report.case_evidence import Answer, Piece, Row, pieces
 from pipeline.report.case_prices import is_about_a_price
 from pipeline.report.case_sides import lines_of, stated
 from pipeline.report.ended_cases import with_why
-from pipeline.report.page import counted, money, percent, shown
+from pipeline.report.page import money, percent, shown
 from pipeline.report.read import PROPERTY_PAGES, Reader
 from pipeline.report.render import render
 from pipeline.report.thresholds import named_in, thresholds

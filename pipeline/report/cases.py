@@ -2,9 +2,10 @@
 
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.report.cost import COST, NOTE, SINCE, cost_and_since, costly_first
 from pipeline.report.findings import by_severity, most_severe
-from pipeline.report.page import PROPERTY, Column, Section, counted, named
+from pipeline.report.page import PROPERTY, Column, Section, named
 from pipeline.report.read import PROPERTY_PAGES, Reader
 from pipeline.report.words import rule_said
 

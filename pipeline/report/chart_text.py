@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pipeline.domain.quantities import counted
+
 _Spec = Mapping[str, Any]
 _OTHER: Final = {"x": "y", "y": "x"}
 # Numbers from which no cents are written, and below which four digits after the point are.
@@ -104,7 +106,7 @@ def _counted(values: set[str], column: str) -> str:
     """Return how many values a column has, and the first and the last of days."""
     if column == "day":
         return f"check-in {min(values)}" if len(values) == 1 else f"check-ins {min(values)} to {max(values)}"
-    return f"{len(values):,} {'property' if len(values) == 1 else 'properties'}"
+    return counted(len(values), "property", "properties")
 
 
 def _held(layer: _Layer, field: str | None) -> Iterator[float]:

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import altair as alt
 import polars as pl
 
+from pipeline.domain.quantities import counted, measured
 from pipeline.domain.search import STATUSES
 from pipeline.report.cases import new_cases_section, open_cases, open_cases_section
 from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
 from pipeline.report.ended_cases import ended_cases, ended_cases_section
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
 from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles
-from pipeline.report.page import PROPERTY, Column, Page, Section, counted, measured, money, named, percent, share
+from pipeline.report.page import PROPERTY, Column, Page, Section, money, named, percent, share
 from pipeline.report.read import Reader
 from pipeline.report.words import said
 
@@ -183,6 +184,11 @@ def _coverage(reader: Reader) -> Section:
     )
 
 
+def _measured(name: str) -> pl.Expr:
+    words = pl.struct("check_name", name).map_elements(lambda of: measured(*of.values()), return_dtype=pl.String)
+    return pl.when(pl.col(name).is_not_null()).then(words).alias(f"{name}_words")
+
+
 def _quality(reader: Reader) -> Section:
     reader.whole("mart.quality")
     failed = reader.query(
@@ -190,10 +196,7 @@ def _quality(reader: Reader) -> Section:
         "FROM mart.quality WHERE sweep_id = $sweep_id AND outcome = 'failed' ORDER BY ALL",
         {"sweep_id": reader.night["sweep_id"]},
     ).with_columns(
-        *(
-            pl.col(name).map_elements(measured, return_dtype=pl.String).alias(f"{name}_words")
-            for name in ("observed", "lowest", "highest")
-        ),
+        *map(_measured, ("observed", "lowest", "highest")),
         (pl.col("meaning").str.head(1).str.to_uppercase() + pl.col("meaning").str.slice(1)).alias("meaning"),
     )
     counts = checks(reader)

@@ -4,10 +4,11 @@ from functools import partial
 
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.report.cases import described, with_cases
 from pipeline.report.cost import COST, SINCE, cost_and_since, costly_first
 from pipeline.report.findings import most_severe
-from pipeline.report.page import PROPERTY, Column, Point, Section, counted, named
+from pipeline.report.page import PROPERTY, Column, Point, Section, named
 from pipeline.report.read import Reader
 from pipeline.report.words import said
 

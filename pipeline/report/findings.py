@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.lake.relations import MOST_SEVERE_FIRST, finding_rules
-from pipeline.report.page import PROPERTY, Column, Section, counted, named
+from pipeline.report.page import PROPERTY, Column, Section, named
 from pipeline.report.read import Reader
 from pipeline.report.rows_held import ROWS_OF_A_PAGE
 from pipeline.report.words import rule_said

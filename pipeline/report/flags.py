@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.report.findings import (
     A_ROW,
     ALIKE,
@@ -13,7 +14,7 @@ from pipeline.report.findings import (
     read_flags,
     section_of,
 )
-from pipeline.report.page import Column, Section, counted, whole
+from pipeline.report.page import Column, Section, whole
 from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
 

@@ -3,9 +3,10 @@
 import altair as alt
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.report.chart_kinds import around_zero, calendar
 from pipeline.report.charts import BAD, GOOD, chart, svg
-from pipeline.report.page import Column, Section, counted, named, whole
+from pipeline.report.page import Column, Section, named, whole
 from pipeline.report.read import Reader
 
 _NO_FLOOR = "No hotel-only offer within these limits states a floor."

@@ -7,8 +7,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.report.charts import BAD, GOOD, INK, SOFT, WIDTH, AnyChart, chart, svg
-from pipeline.report.page import Column, Section, counted, named, percent, shown, whole
+from pipeline.report.page import Column, Section, named, percent, shown, whole
 from pipeline.report.read import Reader
 from pipeline.report.words import said
 

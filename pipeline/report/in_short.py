@@ -6,11 +6,12 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.report.case_calls import cases_points
 from pipeline.report.cases import calls, problems
 from pipeline.report.ended_cases import ended_points, ended_problems
 from pipeline.report.findings import Flags, by_severity
-from pipeline.report.page import Point, counted, money, percent, share, shown
+from pipeline.report.page import Point, money, percent, share, shown
 from pipeline.report.read import Reader
 from pipeline.report.whole_night import of_whole_night
 

@@ -2,8 +2,9 @@
 
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.report.chart_kinds import calendar
-from pipeline.report.page import PROPERTY, Column, Section, counted, whole
+from pipeline.report.page import PROPERTY, Column, Section, whole
 from pipeline.report.read import Reader
 
 # Check-ins with nothing on sale that a property's row names.

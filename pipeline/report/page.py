@@ -219,19 +219,9 @@ def money(amount: object, currency: str | None) -> str:
     return f"{shown(amount)} {currency or '(currency not stated)'}"
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: `1 price`, `2,000 prices`."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
-
-
 def cut(text: str) -> str:
     """Return a text for a table, cut if it is long."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
-
-
-def measured(value: float) -> str:
-    """Return a measure of any unit: whole numbers as counts, others with four digits."""
-    return _level(f"{value:,.0f}" if value == int(value) else f"{value:,.4g}")
 
 
 def _level(number: str) -> str:

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.report.chart_kinds import around_zero, calendar, shares
 from pipeline.report.charts import svg
 from pipeline.report.findings import Flags, findings, flags
 from pipeline.report.floors import floor_compliance, headroom, headroom_calendar, packages
 from pipeline.report.gaps import ONE_MARKET, exchange_rates, gap_decomposition
-from pipeline.report.page import Column, Page, Section, counted, named, share, shown, whole
+from pipeline.report.page import Column, Page, Section, named, share, shown, whole
 from pipeline.report.read import Reader
 from pipeline.report.thresholds import thresholds, tolerance_said
 from pipeline.report.words import are_alike, first_of

@@ -6,10 +6,11 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.report.chart_kinds import calendar, shares
 from pipeline.report.charts import INK, SERIES, SOFT, WIDTH, AnyChart, chart, svg
 from pipeline.report.findings import Flags, findings, flags
-from pipeline.report.page import Column, Page, Section, counted, named, percent, share, shown, whole
+from pipeline.report.page import Column, Page, Section, named, percent, share, shown, whole
 from pipeline.report.read import Reader
 from pipeline.report.words import are_alike, first_of, kinds_said, lead_days_said, said
 

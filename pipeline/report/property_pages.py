@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.report.cases import calls, open_cases
-from pipeline.report.page import Column, Section, counted, whole
+from pipeline.report.page import Column, Section, whole
 from pipeline.report.property_sections import OfProperty, sections_of, tiles_of
 from pipeline.report.read import PROPERTIES, Reader
 from pipeline.report.render import render

@@ -2,9 +2,10 @@
 
 import polars as pl
 
+from pipeline.domain.quantities import counted
 from pipeline.lake.relations import finding_rules
 from pipeline.report.cost import COST, NOTE, SINCE
-from pipeline.report.page import Column, Section, counted, named, whole
+from pipeline.report.page import Column, Section, named, whole
 from pipeline.report.words import rule_said
 
 

@@ -6,7 +6,8 @@ from datetime import date
 import polars as pl
 from markupsafe import Markup
 
-from pipeline.report.page import Column, Section, counted, named, percent, shown, whole
+from pipeline.domain.quantities import counted
+from pipeline.report.page import Column, Section, named, percent, shown, whole
 from pipeline.report.price_lines import key, price_lines
 from pipeline.report.property_problems import cases_section, rules_section
 

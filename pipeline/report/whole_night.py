@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.report.page import Point, counted, percent
+from pipeline.domain.quantities import counted
+from pipeline.report.page import Point, percent
 from pipeline.report.read import Reader
 
 # Percentage points within which the medians of several markets count as one move.

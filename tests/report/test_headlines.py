@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 from nights import load_night, started_at, sweep_id
 
 from pipeline.audit.quality_page import as_markdown, write_report
-from pipeline.audit.results import Audit, Finding, measured
+from pipeline.audit.results import Audit, Finding
 from pipeline.domain.analysis import Analysis
+from pipeline.domain.quantities import measured
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
@@ -20,6 +22,7 @@ from pipeline.publish.refresh import refresh
 from pipeline.replay.case_notes import say_of_case
 from pipeline.report.availability import _cells, _waiting
 from pipeline.report.chart_kinds import around_zero
+from pipeline.report.digest import _quality
 from pipeline.report.gaps import add_up, in_one_currency
 from pipeline.report.page import share
 from pipeline.report.scope import Scope
@@ -359,14 +362,28 @@ def test_a_share_is_said_in_percent_and_never_rounded_to_all_or_none():
     ]  # fmt: skip
 
 
-def test_the_quality_page_says_shares_in_percent_and_counts_as_they_are():
-    def of(check: str) -> Finding:
-        return Finding("DE", "cell", check, "warning", "passed", "history", 0.0, None, None, 0, 0, "", None)
+def test_what_a_check_measured_is_a_share_in_percent_or_a_count_as_it_is():
+    assert measured("answered_share", 0.98765) == "98.77%"
+    assert measured("failed_share", 0.0) == "0%"
+    assert measured("offers_per_cell", 7.25) == "7.25"
+    assert measured("offers_per_cell", 1234.0) == "1,234"
+    assert measured("answered_share", None) == "none"
 
-    assert measured(of("answered_share"), 0.98765) == "98.77%"
-    assert measured(of("failed_share"), 0.0) == "0%"
-    assert measured(of("offers_per_cell"), 7.25) == "7.25"
-    assert "%" not in measured(of("answered_share"), None)
+
+def test_the_digest_says_shares_in_percent_as_the_quality_page_does():
+    failed = pl.DataFrame(
+        {
+            "severity": "warning", "market": "DE", "table_name": "cell", "check_name": "answered_share",
+            "observed": 0.5, "lowest": 0.9, "highest": None, "violations": 0, "meaning": "few cells were answered",
+        },
+        schema_overrides={"highest": pl.Float64},
+    )  # fmt: skip
+    reader = SimpleNamespace(
+        night={"sweep_id": "s"}, whole=lambda _: None, query=lambda *_: failed, total=lambda _: {"checks": 3}
+    )
+    section = _quality(reader)
+    (row,) = section.rows
+    assert [column.text(row) for column in section.columns[-3:]] == ["50%", "90%", "–"]
 
 
 @pytest.mark.parametrize(
