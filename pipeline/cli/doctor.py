@@ -2,9 +2,7 @@
 
 import asyncio
 import importlib.metadata
-import json
 import platform
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -17,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pipeline.cli.given import settings_with
-from pipeline.cli.terminal import Terminal
+from pipeline.cli.terminal import Terminal, write_json_lines
 from pipeline.cli.verify import refuse_damages, reported
 from pipeline.domain.addresses import host_and_port, is_encrypted, is_in_the_clear
 from pipeline.domain.errors import NightauditError
@@ -66,8 +64,7 @@ class _Examination:
         else:
             is_passed, hint = True, ""
         if self.is_json:
-            line = {"check": name, "is_passed": is_passed, "found": found, "hint": hint or None}
-            sys.stdout.write(json.dumps(line) + "\n")
+            write_json_lines([{"check": name, "is_passed": is_passed, "found": found, "hint": hint or None}])
             return
         mark = ("✓ ", "green") if is_passed else ("✗ ", "red")
         self.console.print(Text.assemble(mark, (name, "bold"), f": {found}"))

@@ -1,6 +1,5 @@
 """`nightaudit explain`: a flag or another finding, traced to its raw answers and recomputed."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,10 +8,9 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from pipeline.cli.query_values import as_text
+from pipeline.cli.query_values import as_text, json_text
 from pipeline.cli.terminal import Terminal, listing
 from pipeline.domain.errors import NightauditError
-from pipeline.domain.texts import printable_json
 from pipeline.lake import Lake
 from pipeline.replay.case_notes import flags_of_cases
 from pipeline.replay.explain import Explanation, Observation, explain
@@ -32,8 +30,7 @@ def show_explanation(flag_id: str, form: str) -> None:
     with _display() as watch:
         explained = explain(lake, flag_id, settings.max_body_bytes, watch)
     if form == "json":
-        document = json.dumps(as_json(explained), default=str, ensure_ascii=False, indent=2)
-        sys.stdout.write(printable_json(document) + "\n")
+        sys.stdout.write(json_text(as_json(explained), indent=2) + "\n")
     else:
         _print(explained)
     if not explained.is_reproduced:
@@ -196,7 +193,7 @@ def _observed(each: Observation) -> list[tuple[str, str]]:
     stay = f"{search['check_in']}, {search['nights']} nights, party {search['party']}"
     facts = [
         ("Search", f"{search['operation']}, {search['market']}, {search['product_type']}, {stay}"),
-        ("Request", json.dumps(request, ensure_ascii=False)),
+        ("Request", json_text(request)),
         ("Sent", f"{search['started_at']} in the sweep {search['sweep_id']}"),
         ("Raw answer", each.evidence.address),
         ("Show it", f"nightaudit show {each.evidence.address}"),

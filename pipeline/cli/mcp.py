@@ -19,7 +19,7 @@ from pydantic import Field
 from pipeline import __version__
 from pipeline.cli.assistant_lines import MOST_LINE_BYTES, AssistantLines, hanging_up
 from pipeline.cli.assistant_queries import Queries, ending_with_its_call
-from pipeline.cli.query_values import as_json, as_object, json_line
+from pipeline.cli.query_values import as_json, as_object, json_text
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.domain.texts import literal, printable, shortened
 from pipeline.lake import Lake
@@ -169,7 +169,7 @@ class _Tools:
             first, *_ = flags_of_cases(self._lake, [flag_id])
             watch = partial(from_thread.run, context.report_progress)
             explained = explain(self._lake, first, self._settings.max_body_bytes, watch)
-            return _cut(json_line(_noted(simulated_note(self._lake.published_file)) | explained_as_json(explained)))
+            return _cut(json_text(_noted(simulated_note(self._lake.published_file)) | explained_as_json(explained)))
 
     def evidence(
         self,
@@ -184,7 +184,7 @@ class _Tools:
         with _reported():
             found = evidence_of(self._lake, raw_address)
             note = SIMULATED if is_simulated(self._lake, found) else ""
-            return _cut(json_line(_noted(note) | as_document(found, self._settings.max_body_bytes)))
+            return _cut(json_text(_noted(note) | as_document(found, self._settings.max_body_bytes)))
 
     def _asked(self, sql: str, limit: int) -> str:
         bounds = Bounds.of(self._settings)
@@ -201,13 +201,13 @@ def _noted(note: str) -> dict[str, Any]:
 
 def _as_text(rows: list[_Rows], *, is_cut: bool, note: str = "") -> str:
     """Return as many rows as fit, as JSON; if not all do, long texts are cut first."""
-    if len(text := json_line(_noted(note) | {"rows": rows, "is_cut": is_cut})) <= _MOST_LETTERS:
+    if len(text := json_text(_noted(note) | {"rows": rows, "is_cut": is_cut})) <= _MOST_LETTERS:
         return text
     rows = [
         {name: shortened(value, _MOST_OF_A_TEXT) if isinstance(value, str) else value for name, value in row.items()}
         for row in rows
     ]
-    while len(text := json_line(_noted(note) | {"rows": rows, "is_cut": is_cut})) > _MOST_LETTERS:
+    while len(text := json_text(_noted(note) | {"rows": rows, "is_cut": is_cut})) > _MOST_LETTERS:
         if len(rows) == 1:
             return _cut(text)
         rows, is_cut = rows[: len(rows) // 2], True

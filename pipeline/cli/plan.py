@@ -1,13 +1,11 @@
 """`nightaudit plan`: what a spec will cost."""
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pipeline.cli import views
 from pipeline.cli.given import settings_with
-from pipeline.cli.terminal import Terminal
+from pipeline.cli.terminal import Terminal, write_json_lines
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
@@ -32,7 +30,7 @@ def show_plan(spec_path: Path | None, limit: int | None, markets: Sequence[str] 
             "cluster_refusal": refusal or None,
         }
     if form == "json":
-        sys.stdout.write(json.dumps(record) + "\n")
+        write_json_lines([record])
     else:
         Terminal().print(views.plan_view(settings, outlook, said))
 

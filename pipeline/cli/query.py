@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.query_values import as_object, as_text, json_line
+from pipeline.cli.query_values import as_object, as_text, json_text
 from pipeline.cli.terminal import Terminal, opened
 from pipeline.domain.errors import InputError
 from pipeline.domain.texts import in_a_cell, printable
@@ -74,7 +74,7 @@ def _show(
             writer.writerows(map(_as_cell, row) for row in islice(answer.rows(), limit))
         elif form == "json":
             rows = (as_object(answer.columns, row) for row in islice(answer.rows(), limit))
-            place.writelines(json_line(row) + "\n" for row in rows)
+            place.writelines(json_text(row) + "\n" for row in rows)
         elif form == "parquet":
             from pipeline.cli.query_files import write_parquet
 

@@ -30,9 +30,9 @@ def as_json(value: object) -> object:
 
 def as_text(value: object) -> str:
     """Return a value as text: a list or a struct as JSON."""
-    return json_line(as_json(value)) if isinstance(value, dict | list | tuple) else str(value)
+    return json_text(as_json(value)) if isinstance(value, dict | list | tuple) else str(value)
 
 
-def json_line(value: object) -> str:
-    """Return a value as JSON on one line. A program may print it to a terminal, so control characters are escaped."""
-    return printable_json(json.dumps(value, default=str, ensure_ascii=False))
+def json_text(value: object, indent: int | None = None) -> str:
+    """Return a value as JSON, by default on one line. A terminal may show it, so control characters are escaped."""
+    return printable_json(json.dumps(value, default=str, ensure_ascii=False, indent=indent))

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.query_values import json_line
+from pipeline.cli.query_values import json_text
 from pipeline.domain.errors import InputError, LakeFull, NightauditError
 from pipeline.domain.texts import printable, shortened
 from pipeline.process.regular_file import unusable_name
@@ -54,7 +54,7 @@ def listing(*heads: str) -> Table:
 
 def write_json_lines(rows: Iterable[Mapping[str, object]]) -> None:
     """Write one JSON object a line to standard output."""
-    sys.stdout.writelines(json_line(row) + "\n" for row in rows)
+    sys.stdout.writelines(json_text(row) + "\n" for row in rows)
 
 
 @contextmanager

@@ -1,12 +1,10 @@
 """`nightaudit verify`: which files of the lake are damaged, what that affects, and how to repair it."""
 
 import dataclasses
-import json
-import sys
 
 from rich.text import Text
 
-from pipeline.cli.terminal import Terminal
+from pipeline.cli.terminal import Terminal, write_json_lines
 from pipeline.domain.errors import CorruptObject
 from pipeline.domain.quantities import counted
 from pipeline.lake import Lake
@@ -25,7 +23,7 @@ def verify_lake(form: str, *, is_deep: bool) -> None:
     keep_pandas_out()
     found = verify(lake, is_deep=is_deep, max_body_bytes=settings.max_body_bytes)
     if form == "json":
-        sys.stdout.write(json.dumps(dataclasses.asdict(found)) + "\n")
+        write_json_lines([dataclasses.asdict(found)])
         refuse_damages(lake, found, _REPAIR)
         return
     console = Terminal(soft_wrap=True, highlight=False)
