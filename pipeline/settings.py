@@ -20,7 +20,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from pipeline.domain.addresses import is_in_the_clear, lake_address, receiving_address, web_address
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.codes import MARKETS
+from pipeline.domain.codes import A_MARKET, MARKETS
 from pipeline.domain.errors import SettingsError
 from pipeline.domain.names import meant_by
 from pipeline.domain.servers import Cluster, cluster_address, mailbox_of, store_address
@@ -74,7 +74,7 @@ def _market(value: str) -> str:
     if value in MARKETS:
         return value
     close = get_close_matches(value.upper(), MARKETS, n=1)
-    raise ValueError(f"{value!r} is not one of the 36 market codes{f'; did you mean {close[0]}?' if close else ''}")
+    raise ValueError(f"{value!r} is not {A_MARKET}{f'; did you mean {close[0]}?' if close else ''}")
 
 
 def _once(values: tuple[str, ...] | None) -> tuple[str, ...] | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.text import Text
 
 from pipeline.cli.terminal import Terminal
-from pipeline.domain.codes import MARKETS
+from pipeline.domain.codes import A_MARKET, MARKETS
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.process.signals import stoppable
@@ -19,9 +19,7 @@ def export_file(
 ) -> None:
     """Export from the lake of the settings, and say what was written."""
     if unknown := [market for market in markets or () if market not in MARKETS]:
-        raise InputError(
-            f"{unknown[0]!r} is not one of the 36 market codes.", hint='List them: nightaudit query "FROM ref.market"'
-        )
+        raise InputError(f"{unknown[0]!r} is not {A_MARKET}.", hint='List them: nightaudit query "FROM ref.market"')
     selection = Selection(tuple(dict.fromkeys(properties or ())), tuple(dict.fromkeys(markets or ())), first, last)
     published = Lake(read_settings().lake).published_file
     with stoppable("Nothing was written, and the published file is unchanged.", f"nightaudit export {file}"):

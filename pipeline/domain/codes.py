@@ -14,6 +14,7 @@ MARKETS = (
     "AT", "BE", "BG", "CL", "HR", "CY", "CZ", "DK", "EE", "FI", "FR", "DE", "HU", "IS", "IN", "IE", "IT", "LV",
     "LT", "LU", "MT", "MX", "NL", "NO", "PL", "PT", "RO", "SK", "SI", "ES", "SE", "CH", "GB", "US", "AR", "GR",
 )  # fmt: skip
+A_MARKET = f"one of the {len(MARKETS)} market codes"
 
 BOARD_FAMILY_VERSION = 1
 
@@ -119,7 +120,7 @@ def _error_codes() -> dict[int, ErrorCode]:
         (1015, every, "checkOut is not in the future"),
         (1016, every, "a date is not written yyyy-MM-dd"),
         (1017, every, "checkOut is not after checkIn"),
-        (1018, every, "market is not one of the 36 codes"),
+        (1018, every, f"market is not {A_MARKET}"),
         (1019, every, "productType is neither Hotel nor Package"),
         (1020, every - multi, "propertyId missing"),
         (1021, quote, "productId missing"),

@@ -6,7 +6,7 @@ from zoneinfo import available_timezones
 
 import polars as pl
 
-from pipeline.domain.codes import MARKETS
+from pipeline.domain.codes import A_MARKET, MARKETS
 from pipeline.domain.search import ProductType
 from pipeline.domain.stay import Party
 from pipeline.domain.tables import MONEY_SCALE, RATE_SCALE
@@ -85,7 +85,7 @@ TEXT = Kind(lambda text: text, "a text")
 COUNT = Kind(
     lambda text: _matching(text, r"^[1-9]\d{0,2}$").cast(pl.Int16, strict=False), "a number of nights, 1 to 999"
 )
-MARKET = Kind(_one_of(MARKETS), "one of the 36 market codes")
+MARKET = Kind(_one_of(MARKETS), A_MARKET)
 PRODUCT_TYPE = Kind(_one_of([kind.value for kind in ProductType]), "`Hotel` or `Package`")
 CURRENCY = Kind(lambda text: _matching(text, r"^[A-Z]{3}$"), "an ISO 4217 code of three capital letters")
 DAY = Kind(

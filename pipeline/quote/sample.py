@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from pipeline.domain.codes import MARKETS
+from pipeline.domain.codes import A_MARKET, MARKETS
 from pipeline.domain.errors import NothingSent
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
@@ -29,8 +29,7 @@ class Sample:
         unknown = [market for market in self.markets if market not in MARKETS]
         if unknown:
             raise NothingSent(
-                f"{unknown[0]!r} is not one of the 36 market codes.",
-                hint='List them: nightaudit query "FROM ref.market"',
+                f"{unknown[0]!r} is not {A_MARKET}.", hint='List them: nightaudit query "FROM ref.market"'
             )
         if self.size < 1:
             raise NothingSent(f"A sample needs at least one offer, not {self.size}.", hint="Raise its size.")
