@@ -48,8 +48,12 @@ def confirmation(
     if (ended := died_too_often(flow_run.run_count)) is not None:
         return ended
     waits = WAITS if deployment.id else ()
-    asked = _ask.with_options(retries=len(waits), retry_delay_seconds=list(waits))(rules, limit)
-    return Completed(message=asked) if isinstance(asked, str) else asked
+    summary = _ask.with_options(retries=len(waits), retry_delay_seconds=list(waits))(rules, limit)
+    if isinstance(summary, str):
+        return Completed(message=summary)
+    outcomes: list[dict[str, object]] = [{"outcome": name, "flags": count} for name, count in summary.outcomes.items()]
+    create_table_artifact(outcomes, key=OUTCOMES_KEY, description=f"Run {summary.run_id}: {summary.searches} searches.")
+    return summary
 
 
 @task(name="ask-again", cache_policy=NO_CACHE, persist_result=False, retry_condition_fn=waiting_helps)
@@ -62,7 +66,4 @@ def _ask(rules: tuple[str, ...], limit: int) -> ConfirmSummary | str:
     except NothingSent as nothing:
         return nothing.message
     with turn_at_supplier(settings), lake.writing("a confirmation"):
-        summary = asyncio.run(confirm(settings, lake, flags))
-    outcomes: list[dict[str, object]] = [{"outcome": name, "flags": count} for name, count in summary.outcomes.items()]
-    create_table_artifact(outcomes, key=OUTCOMES_KEY, description=f"Run {summary.run_id}: {summary.searches} searches.")
-    return summary
+        return asyncio.run(confirm(settings, lake, flags))
