@@ -90,11 +90,10 @@ class Section:
     columns: Sequence[Column] = ()
     why_empty: str = "Nothing to show yet."
     shown: int = ROWS_SHOWN
+    """Rows of the table that the page shows at first; without scripts, it shows all that are kept."""
     source: str = ""
     lines: pl.DataFrame | None = None
     """Rows of the table, if they summarise several rows of the figures."""
-    held: int | None = None
-    """Rows that the page holds; None: all. It shows `shown` at first, and all without scripts."""
     in_all: tuple[int, int] | None = None
     """Rows of the figures and of the table, if only the first of each are kept; None: all are."""
     further: Callable[[], Iterable[pl.DataFrame]] = tuple
@@ -123,11 +122,10 @@ class Section:
 
     def cut(self, figures: int, table: int) -> Self:
         """Return this section with only the first rows of its figures and of its table, which frees the others."""
-        lines = self.lines if self.columns or self.lines is None else self.lines.clear()
         return replace(
             self,
-            figures=_first(self.figures, figures if self.lines is not None else max(figures, table)),
-            lines=None if lines is None else _first(lines, table),
+            figures=_first(self.figures, figures),
+            lines=_first(self.table, table if self.columns else 0),
             in_all=(self.figure_rows, self.table_rows),
             further=tuple,
         )
@@ -141,7 +139,7 @@ class Section:
     @cached_property
     def more(self) -> list[dict[str, Any]]:
         """The further rows: the page's script shows them on request."""
-        return list(self.table[self.shown : self.held].iter_rows(named=True)) if self.columns else []
+        return list(self.table[self.shown :].iter_rows(named=True)) if self.columns else []
 
     @property
     def is_empty(self) -> bool:

@@ -62,7 +62,8 @@ def begin_page(name: str, lake: Lake, reader: Reader, pen: Pen) -> Page:
         kept.append(replace(section.cut(_ROWS_OF_JSON, ROWS_OF_A_PAGE), charts=begun(section.charts, pen)))
         del section
     held = rows_held([each.table_rows if each.columns else 0 for each in kept])
-    return replace(made, sections=[replace(each, held=of) for each, of in zip(kept, held, strict=True)])
+    sections = [each.cut(_ROWS_OF_JSON, max(of, each.shown)) for each, of in zip(kept, held, strict=True)]
+    return replace(made, sections=sections)
 
 
 def _within(page: Page, wider: Mapping[str, str]) -> Page:
@@ -134,7 +135,7 @@ def _as_values(page: Page, reader: Reader) -> dict[str, Any]:
                 "note": section.note,
                 "source": section.source,
                 "rows_in_all": section.figure_rows,
-                "rows": section.figures.head(_ROWS_OF_JSON).rows(named=True),
+                "rows": section.figures.rows(named=True),
             }
             for section in page.sections
         ],

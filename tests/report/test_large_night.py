@@ -94,9 +94,9 @@ def test_the_figures_of_a_section_are_freed_before_the_next_one_is_made(two_nigh
     assert alive == [[False], [False, False], [False, False, False]]
     # What is left of them is what the page and its JSON hold, and how many rows there were.
     assert [(each.figures.height, each.figure_rows) for each in page.sections] == [
-        (1500, 10_000),
-        (1500, 20_000),
-        (1500, 30_000),
+        (1000, 10_000),
+        (1000, 20_000),
+        (1000, 30_000),
     ]
 
 

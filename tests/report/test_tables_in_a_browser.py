@@ -237,7 +237,7 @@ def long_page(tmp_path_factory):
     """A digest with a table of 300 rows, of which the page holds 250 and shows 10."""
     rows = pl.DataFrame({"property_id": range(300), "property_name": [f"Hotel {number:03}" for number in range(300)]})
     columns = [Column("property_name", "Property", is_wide=True)]
-    section = Section("hotels", "Hotels", "", rows, columns=columns, shown=10, held=250)
+    section = Section("hotels", "Hotels", "", rows, columns=columns, shown=10).cut(0, 250)
     night = {"snapshot_date": "2030-01-01", "sweep_id": "one", "supplier": "sandbox", "is_simulated": True, "audit": ""}
     file = tmp_path_factory.mktemp("long") / "index.html"
     page = Page("digest", "Digest", "Lead.", [section])
