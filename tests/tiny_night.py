@@ -83,15 +83,24 @@ def outside_supplier(
 
 
 @contextmanager
-def receiving(status: int = 204) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """A real receiver of POSTs: its address, and the messages it received."""
+def receiving(
+    status: int = 200, delay: float = 0.0, *, is_dripping: bool = False
+) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """A real receiver of POSTs: its address, and the messages it received.
+
+    It answers after a delay; `is_dripping`: byte by byte, until it is released.
+    """
     got: list[dict[str, str]] = []
+    is_over = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            is_over.wait(delay)
             self.send_response(status)
             self.end_headers()
+            while is_dripping and not is_over.wait(0.05):
+                self.wfile.write(b"x")
 
         def log_message(self, *_):
             pass
@@ -99,7 +108,8 @@ def receiving(status: int = 204) -> Iterator[tuple[str, list[dict[str, str]]]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/hook/s3cret", got
+        yield f"http://127.0.0.1:{server.server_port}/hidden-part", got
     finally:
+        is_over.set()
         server.shutdown()
         server.server_close()

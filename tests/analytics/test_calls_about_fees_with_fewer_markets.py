@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from nights_read import read_nights, supplied
 from planted_world import rows
-from test_calls_about_fees import SPEC, add_a_tax
+from test_calls_about_fees import ENDED, SPEC, add_a_tax
 
 pytestmark = pytest.mark.slow
 
@@ -37,10 +37,6 @@ CASES = """
     SELECT property_id, market, case_id, contains(finding, 'Last found on 2030-'),
         contains(finding, 'No third price with fees shows which')
     FROM report.finding_case WHERE rule = 'all_in_gap' AND scope = 'property' AND status IN ('new', 'open')
-"""
-ENDED = """
-    SELECT DISTINCT property_id, market, ended_by FROM report.flag_history
-    WHERE rule = 'all_in_gap' AND resolved_sweep_id = (SELECT max(sweep_id) FROM mart.sweep)
 """
 NO_OFFER = json.dumps({"errors": [{"code": 1023, "message": "No offers available"}]}).encode()
 

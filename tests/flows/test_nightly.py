@@ -93,7 +93,7 @@ def test_a_blocked_night_fails_its_run_and_leaves_its_quality_there(settings, in
     run = last_run(server)
     assert run["state"]["type"] == "FAILED"
     assert "GateBlocked" in run["state"]["message"]
-    assert "s3cret" not in json.dumps([run, call(server, "artifacts/filter", {})])
+    assert "hidden-part" not in json.dumps([run, call(server, "artifacts/filter", {})])
     assert "Quality of" in artifacts(server)["nightly-quality"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shutil
@@ -10,10 +9,10 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from nights import sweep_id
+from tiny_night import receiving
 
 from pipeline.domain.errors import InputError, SweepStopped
 from pipeline.lake import Lake
@@ -38,33 +37,6 @@ def _nothing_was_sent(lake):
     lake.local("alerts/told.json").unlink(missing_ok=True)
 
 
-@contextmanager
-def receiver(status=200, delay=0.0, is_dripping=False):
-    got = []
-    is_over = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            got.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            is_over.wait(delay)
-            self.send_response(status)
-            self.end_headers()
-            while is_dripping and not is_over.wait(0.05):
-                self.wfile.write(b"x")
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/hidden-part", got
-    finally:
-        is_over.set()
-        server.shutdown()
-        server.server_close()
-
-
 def rules(where="true", who=("one",), **more):
     rule = {"name": "sweeps", "relation": "mart.sweep", "where": where, "key": ["sweep_id"], "who": who} | more
     receivers = {name: {"webhook_from": f"ADDRESS_{name.upper()}"} for name in who}
@@ -72,7 +44,7 @@ def rules(where="true", who=("one",), **more):
 
 
 def test_a_row_is_reported_once_and_once_more_when_it_is_over(lake, monkeypatch):
-    with receiver() as (address, got):
+    with receiving() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
         tell_alerts(lake, rules(), WHERE)
         tell_alerts(lake, rules(), WHERE)
@@ -85,7 +57,7 @@ def test_a_row_is_reported_once_and_once_more_when_it_is_over(lake, monkeypatch)
 
 
 def test_what_is_resolved_leads_to_the_page_of_how_it_ended(lake, monkeypatch):
-    with receiver() as (address, got):
+    with receiving() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
         tell_alerts(lake, rules(), WHERE)
         tell_alerts(lake, rules("false"), WHERE, case_pages={sweep_id(0): "https://rates.example/ended.html"})
@@ -94,14 +66,14 @@ def test_what_is_resolved_leads_to_the_page_of_how_it_ended(lake, monkeypatch):
 
 
 def test_an_unreached_receiver_gets_the_message_next_time_and_the_others_not_twice(lake, monkeypatch, caplog):
-    with receiver() as (well, got), receiver(500) as (ill, _):
+    with receiving() as (well, got), receiving(500) as (ill, _):
         monkeypatch.setenv("ADDRESS_ONE", well)
         monkeypatch.setenv("ADDRESS_TWO", ill)
         with caplog.at_level(logging.WARNING):
             first = tell_alerts(lake, rules(who=("one", "two")), WHERE)
         assert [bool(item.failure) for item in first] == [False, True]
         assert "hidden-part" not in caplog.text + str(first)
-        with receiver() as (repaired, got_later):
+        with receiving() as (repaired, got_later):
             monkeypatch.setenv("ADDRESS_TWO", repaired)
             tell_alerts(lake, rules(who=("one", "two")), WHERE)
             assert len(got_later) == 1
@@ -111,7 +83,7 @@ def test_an_unreached_receiver_gets_the_message_next_time_and_the_others_not_twi
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_stop_waits_for_the_message_in_hand_which_is_not_sent_again(lake, monkeypatch, capfd, times):
     """A second signal stops at once: whether the message arrived is then unknown."""
-    with receiver(delay=0.5) as (address, got):
+    with receiving(delay=0.5) as (address, got):
 
         def stop():
             while not got:
@@ -136,7 +108,7 @@ def test_a_stop_waits_for_the_message_in_hand_which_is_not_sent_again(lake, monk
 @contextmanager
 def failing_at(number):
     """A receiver that refuses its `number`-th message, counted from 0."""
-    with receiver() as (address, got):
+    with receiving() as (address, got):
         original = ways.webhook
 
         def webhook(to):
@@ -155,7 +127,7 @@ def failing_at(number):
 
 
 def test_new_findings_are_not_sent_again_if_the_message_of_resolved_ones_did_not_arrive(lake, monkeypatch):
-    with receiver() as (address, got):
+    with receiving() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
         tell_alerts(lake, rules(key=["sweep_id"]), WHERE)
         assert len(got) == 1
@@ -165,7 +137,7 @@ def test_new_findings_are_not_sent_again_if_the_message_of_resolved_ones_did_not
         (reported,) = tell_alerts(lake, rules(key=["state"]), WHERE)
         assert reported.failure == "it answered 500"
         assert [message["subject"] for message in got] == ["nightaudit [warning] sweeps: 1 new"]
-    with receiver() as (address, got):
+    with receiving() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
         tell_alerts(lake, rules(key=["state"]), WHERE)
         tell_alerts(lake, rules(key=["state"]), WHERE)
@@ -181,7 +153,7 @@ def test_a_way_that_failed_does_not_send_again_what_arrived_by_the_other(lake, m
         update={"receiver": {"one": both.receiver["one"].model_copy(update={"block": "slack-webhook/one"})}}
     )
     heard = []
-    with receiver() as (address, got):
+    with receiving() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
         (reported,) = tell_alerts(lake, both, WHERE, block=lambda _: away)
         assert (reported.failure, len(got)) == ("OSError", 1)
@@ -190,7 +162,7 @@ def test_a_way_that_failed_does_not_send_again_what_arrived_by_the_other(lake, m
 
 
 def test_a_rehearsal_sends_and_remembers_nothing(lake, monkeypatch):
-    with receiver() as (address, got):
+    with receiving() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
         (reported,) = tell_alerts(lake, rules(), WHERE, is_rehearsal=True)
         assert (reported.new, got) == (1, [])
@@ -214,7 +186,7 @@ def test_a_rehearsal_sends_and_remembers_nothing(lake, monkeypatch):
 def test_why_a_message_did_not_arrive_is_reported_without_the_address(lake, monkeypatch, caplog, how, said):
     monkeypatch.setattr(ways, "_TIMEOUT_SECONDS", 0.2 if "delay" in how else 60)
     address = how.pop("address", None)
-    with receiver(**how) as (own, _), caplog.at_level(logging.DEBUG):
+    with receiving(**how) as (own, _), caplog.at_level(logging.DEBUG):
         monkeypatch.setenv("ADDRESS_ONE", address or own)
         (reported,) = tell_alerts(lake, rules(), WHERE)
     assert said in reported.failure
@@ -224,7 +196,7 @@ def test_why_a_message_did_not_arrive_is_reported_without_the_address(lake, monk
 
 def test_an_answer_that_drips_holds_no_other_up(lake, monkeypatch):
     monkeypatch.setattr(ways, "_TIMEOUT_SECONDS", 60)
-    with receiver(is_dripping=True) as (address, got):
+    with receiving(is_dripping=True) as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
         (reported,) = tell_alerts(lake, rules(), WHERE)
         # The receiver runs until it is released.
@@ -239,7 +211,7 @@ def test_an_address_that_is_not_set_is_reported_by_its_name(lake, monkeypatch):
 
 @pytest.mark.parametrize("where", ["no_such_column = 1", "1 = (SELECT count(*) FROM mart.none)"])
 def test_a_condition_that_cannot_be_asked_sends_nothing(lake, monkeypatch, where):
-    with receiver() as (address, got):
+    with receiving() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
         with pytest.raises(InputError, match="rule 'sweeps' cannot be evaluated"):
             tell_alerts(lake, rules(where), WHERE)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tiny_night import receiving
 
 from pipeline.notify import chat_card
 from pipeline.notify.chat_card import card, is_of_teams
 from pipeline.notify.pages import page_address
 from pipeline.notify.ways import webhook
-
-from .test_alerts import receiver
 
 REPORTS = Path("/srv/lake/reports")
 PAGE = REPORTS / "20300101T020000Z-000000" / "cases" / "case-1 a.html"
@@ -80,7 +79,7 @@ def test_the_card_says_which_market_a_page_is_about():
 
 
 def test_teams_gets_the_card_and_others_the_text(monkeypatch):
-    with receiver() as (address, got):
+    with receiving() as (address, got):
         webhook(address)("a subject", TEXT)
         monkeypatch.setattr(chat_card, "_TEAMS", ("127.0.0.1",))
         webhook(address)("a subject", TEXT)
