@@ -102,9 +102,10 @@ def _is_back(row: Row, sent: str) -> bool:
     What says so is part of the words that are sent then, so that it is sent once.
     """
     finding = in_a_line(row.get("finding") or "")
-    _, grown, since = finding.rpartition(_GROWN) if row.get("status") in _TO_DECIDE else ("", "", "")
+    _, grown, since = finding.rpartition(_GROWN)
     # What was cut may end anywhere.
-    signs = [_mute_over(row), "" if finding.endswith("…") else f"{grown}{since}"]
+    has_grown = grown and row.get("status") in _TO_DECIDE and not finding.endswith("…")
+    signs = [_mute_over(row), f"{grown}{since}" if has_grown else ""]
     return not all(sign in sent for sign in signs if sign)
 
 

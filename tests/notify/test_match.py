@@ -152,6 +152,8 @@ def test_a_case_that_needs_a_decision_again_is_sent_once_more(back):
     again = news(rule, [row | back], sent, began_at=tonight)
     assert (set(again.new), again.before) == ({"case-1"}, {"case-1"})
     assert not news(rule, [row | back], again.new)
+    # A price that moved asks for no other decision.
+    assert not news(rule, [row | {"finding": "DE pays 12% more."}], sent)
     # Before it opened, it was another case; and someone has taken on what is acknowledged.
     assert not news(rule, [row | {"muted_until": date(2030, 1, 1)}], sent)
     assert not news(rule, [row | back | {"status": "acknowledged"}], sent)
