@@ -102,9 +102,12 @@ def findings(session: duckdb.DuckDBPyConnection, rule: str) -> dict[str, dict[st
 
 
 def lend_movement(session: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """Let prices of markets have moved as all answers up to the last night of a replay said: a few do not show it."""
+    """Let markets have moved, and been answered, as all answers up to the last night of a replay said.
+
+    A few answers do not show it.
+    """
     (latest,) = session.execute("SELECT max(sweep_id) FROM mart.sweep").fetchall()[0]
-    for name in ("state.price_change", "mart.sweep"):
+    for name in ("state.price_change", "state.cell_count", "mart.sweep"):
         query = f"FROM {name} WHERE sweep_id <= $latest"
         with open_published(lake.published_file) as published:
             try:

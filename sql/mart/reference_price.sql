@@ -25,7 +25,8 @@
 -- A total that was charged again after a rise of the market was taken back has not risen.
 -- How the market's prices have moved: mart.market_movement.
 -- An offer may follow its market within a week: up to what it was charged at without a promotion.
--- longest_unseen_days: Longest time without an answer about the offer after which its price differed, in days.
+-- longest_unseen_days: Days: longest time unseen until its price differed, or without any answer in its market.
+-- Times without an answer in the market count from reference_days.
 -- lowest_moved: Lowest total before began_at, each raised by the largest rise of its market since it was last seen.
 -- risen_since_lowest_pct: Percent of the market's prices that rose since lowest_moved was last seen, net of falls.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
@@ -101,6 +102,51 @@ unseen AS (
         max(each.days_unseen) AS longest_unseen_days
     FROM interval_seen AS each
     GROUP BY each.source, each.property_id, each.offer_key
+),
+
+-- An interval continues across a time without sweeps if the price is the same afterwards.
+answered AS (
+    SELECT
+        count_of.operation,
+        count_of.market,
+        count_of.product_type,
+        sweep.started_at
+    FROM state.cell_count AS count_of
+    INNER JOIN mart.sweep AS sweep ON sweep.sweep_id = count_of.sweep_id
+    GROUP BY count_of.operation, count_of.market, count_of.product_type, sweep.started_at
+    HAVING sum(count_of.planned) > sum(count_of.rejected + count_of.failed + count_of.not_swept)
+),
+
+pause AS (
+    SELECT
+        CASE answered.operation WHEN 'single' THEN 'detail' ELSE answered.operation END AS source,
+        answered.market,
+        answered.product_type,
+        lag(answered.started_at) OVER (
+            PARTITION BY answered.operation, answered.market, answered.product_type ORDER BY answered.started_at
+        ) AS began_at,
+        answered.started_at AS ended_at,
+        date_diff('day', mart.utc(began_at), mart.utc(ended_at)) AS days
+    FROM answered
+    CROSS JOIN ref.analysis AS analysis
+    QUALIFY days >= analysis.reference_days
+),
+
+paused AS (
+    SELECT
+        promoted.source,
+        promoted.property_id,
+        promoted.offer_key,
+        max(pause.days) AS days
+    FROM promoted
+    INNER JOIN pause
+        ON
+            pause.source = promoted.source
+            AND pause.market = promoted.market
+            AND pause.product_type = promoted.product_type
+            AND pause.began_at >= promoted.first_seen_at
+            AND pause.ended_at <= promoted.last_seen_at
+    GROUP BY promoted.source, promoted.property_id, promoted.offer_key
 ),
 
 seen AS (
@@ -271,13 +317,18 @@ held AS (
         coalesce(priced.highest_from, promoted.valid_from) AS highest_from,
         coalesce(priced.snapshots, promoted.snapshots) AS seen_snapshots,
         coalesce(priced.promoted_snapshots, promoted.snapshots) AS promoted_snapshots,
-        coalesce(unseen.longest_unseen_days, 0) AS longest_unseen_days
+        greatest(unseen.longest_unseen_days, paused.days, 0) AS longest_unseen_days
     FROM promoted
     LEFT JOIN unseen
         ON
             unseen.source = promoted.source
             AND unseen.property_id = promoted.property_id
             AND unseen.offer_key = promoted.offer_key
+    LEFT JOIN paused
+        ON
+            paused.source = promoted.source
+            AND paused.property_id = promoted.property_id
+            AND paused.offer_key = promoted.offer_key
     LEFT JOIN priced
         ON
             priced.source = promoted.source
