@@ -5,6 +5,7 @@ Computed after the state has been updated for the night, from the same views tha
 
 import logging
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 import duckdb
 import pyarrow as pa
@@ -78,6 +79,13 @@ def _create_found(session: duckdb.DuckDBPyConnection) -> None:
     session.execute("CREATE OR REPLACE TABLE memory.night.failed_rule (relation VARCHAR, reason VARCHAR)")
     session.execute("CREATE OR REPLACE TABLE memory.night.rule_version (relation VARCHAR, rule_version INTEGER)")
     session.executemany("INSERT INTO memory.night.rule_version VALUES (?, ?)", [*rule_versions().items()])
+    session.execute("CREATE OR REPLACE TABLE memory.night.setting_change (relation VARCHAR, last_other_at TIMESTAMPTZ)")
+
+
+def note_settings(session: duckdb.DuckDBPyConnection, changed: Mapping[str, datetime]) -> None:
+    """Record, by relation, the last night that judged by other settings of the rule than tonight."""
+    for change in changed.items():
+        session.execute("INSERT INTO memory.night.setting_change VALUES (?, ?)", change)
 
 
 def _keep_failures(session: duckdb.DuckDBPyConnection) -> None:
@@ -107,5 +115,5 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
         session.execute(f"TRUNCATE state.{name}")
         session.execute(f"INSERT INTO state.{name} BY NAME FROM memory.night.{name}_next ORDER BY ALL")
         session.execute(f"DROP TABLE memory.night.{name}_next")
-    for name in ("found", "failed_rule", "rule_version", *made):
+    for name in ("found", "failed_rule", "rule_version", "setting_change", *made):
         session.execute(f"DROP TABLE memory.night.{name}")

@@ -17,10 +17,11 @@ from pipeline.lake.relations import detectors, in_order
 from pipeline.publish.catalogue import write_reference, write_side_views, write_views
 from pipeline.publish.comparisons import note_comparisons
 from pipeline.publish.content import add_content
-from pipeline.publish.flags import gather, move_flags_on
+from pipeline.publish.flags import gather, move_flags_on, note_settings
 from pipeline.publish.range_session import RangeJob, view_sweep
 from pipeline.publish.range_work import RangeNight, RangeWorkers, Work, find_in_range, work_out
 from pipeline.publish.ranges import choose_ranges
+from pipeline.publish.settings_changed import changed_after
 from pipeline.publish.state import (
     ENUMERATED,
     FILED_STEPS,
@@ -47,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class NightBuild:
-    """Adds one sweep to the file being built. `published` are the sweeps of the file up to and including it.
+    """Adds one sweep to the file being built: the last one of `published`, the sweeps of the file, oldest first.
 
     `summing` is the folder in which ranges leave what they contribute to the summaries; None: none are wanted.
     """
@@ -55,13 +56,21 @@ class NightBuild:
     session: duckdb.DuckDBPyConnection
     lake: Lake
     file: Path
-    entry: LedgerEntry
-    published: tuple[str, ...]
+    published: tuple[LedgerEntry, ...]
     workers: RangeWorkers
     most_offers: int
     summing: Path | None
     _jobs: list[RangeJob] = field(default_factory=list, init=False)
     _summed: list[Mapping[str, str]] = field(default_factory=list, init=False)
+
+    @property
+    def entry(self) -> LedgerEntry:
+        """The sweep that is added."""
+        return self.published[-1]
+
+    @property
+    def _sweep_ids(self) -> tuple[str, ...]:
+        return tuple(entry.sweep_id for entry in self.published)
 
     def add(self, folder: str) -> None:
         """Compute what the sweep changes, update the state, and open and close flags.
@@ -86,7 +95,7 @@ class NightBuild:
         note_sweep(session)
         add_content(session, lake, entry.sweep_id)
         session.execute("BEGIN")
-        write_views(session, lake, self.published, as_of=entry.published_at)
+        write_views(session, lake, self._sweep_ids, as_of=entry.published_at)
         write_view_macros(session)
         session.execute("COMMIT")
         self._jobs = [replace(job, state=tuple(files_of(session))) for job in self._jobs]
@@ -97,6 +106,7 @@ class NightBuild:
         found = [part.found for part in findings]
         del findings
         gather(session, found, failed)
+        note_settings(session, changed_after(self.published))
         move_flags_on(session)
 
     def summarise(self, with_rates_of: SummedWith) -> None:
@@ -132,7 +142,7 @@ class NightBuild:
                 sweep_id=entry.sweep_id,
                 folder=folder,
                 state=state,
-                published=self.published,
+                published=self._sweep_ids,
                 within=within,
                 properties=tuple(number for number in properties if within.first <= number <= within.last),
                 as_of=entry.published_at,

@@ -218,10 +218,10 @@ def _build(
         generation = generation_of(session) or new_generation(lake)
         night: NightBuild | None = None
         for entry in todo:
-            until = [other.sweep_id for other in published if other.started_at <= entry.started_at]
+            until = tuple(other for other in published if other.started_at <= entry.started_at)
             # Summaries are of the last night alone.
             place = summing if entry is todo[-1] else None
-            night = NightBuild(session, lake, beside, entry, tuple(until), workers, most_offers, place)
+            night = NightBuild(session, lake, beside, until, workers, most_offers, place)
             night.add(night_folder(generation, entry.sweep_id))
         comparisons_made_with, summaries_made_with = made_with(session), summed_with(session)
         session.execute("BEGIN")

@@ -63,6 +63,7 @@ SELECT
         WHEN outdated.flag_id IS NOT NULL THEN 'outdated'
         -- The answers may still show it: nothing shows that it was put right.
         WHEN made_by.rule_version <> before.rule_version THEN 'rule_changed'
+        WHEN before.last_flagged_at <= settings.last_other_at THEN 'rule_changed'
         ELSE 'value'
     END AS ended_by
 FROM state.flag_open AS before
@@ -72,6 +73,7 @@ LEFT JOIN night.flag_met AS met ON met.flag_id = before.flag_id
 LEFT JOIN compared ON compared.flag_id = before.flag_id
 LEFT JOIN outdated ON outdated.flag_id = before.flag_id
 LEFT JOIN night.rule_version AS made_by ON made_by.relation = before.relation
+LEFT JOIN night.setting_change AS settings ON settings.relation = before.relation
 -- A finding that is raised again stays open, even if the stay of its earlier evidence has begun.
 ANTI JOIN night.finding AS finding ON finding.flag_id = before.flag_id
 LEFT JOIN night.flag_held AS held ON held.flag_id = before.flag_id

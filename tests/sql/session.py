@@ -10,7 +10,7 @@ from nights import filled, started_at, sweep_id
 
 from pipeline.domain import tables
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.tables import FLAG, INT, LONG, TEXT, Column, Table
+from pipeline.domain.tables import FLAG, INSTANT, INT, LONG, TEXT, Column, Table
 from pipeline.domain.tables.declaration import required
 from pipeline.lake.relations import Relation, night_steps, relation, sources, sql_folder, views
 from pipeline.publish.catalogue import write_reference
@@ -139,6 +139,10 @@ _WITH = {
     ),
     "night.rule_version": (
         Table("rule_version", "", (), (Column("relation", TEXT, ""), required("rule_version", INT, ""))),
+        (),
+    ),
+    "night.setting_change": (
+        Table("setting_change", "", (), (Column("relation", TEXT, ""), required("last_other_at", INSTANT, ""))),
         (),
     ),
     "night.flag_corrected": (

@@ -148,8 +148,8 @@ FLAG_CLOSED = Table(
             "sale; `not_compared`: only offers of other markets, with which it was compared, were no longer on sale; "
             "`not_asked`: its property, or the currency of an offer of it, is no longer requested; "
             "`reference_changed`: it was compared with the reference market, which is another one now, and does not "
-            "sell the offer; `outdated`: its selling price is older than price_days; `rule_changed`: an "
-            "earlier version of the rule found it, and the present one does not; `stay_began`.",
+            "sell the offer; `outdated`: its selling price is older than price_days; `rule_changed`: "
+            "the rule no longer finds it, in a later version or by settings changed since; `stay_began`.",
         ),
     ),
 )
