@@ -4,6 +4,7 @@
 -- premium_per_guest_night: premium per guest and night, in currency.
 -- premium_pct: premium in percent of room_only_total.
 -- guests: Adults and children of the party.
+-- Offers of detail answers that were partly unreadable are left out: a dearer product may represent the key.
 WITH room_only AS (
     SELECT
         offer.source,
@@ -15,7 +16,10 @@ WITH room_only AS (
         offer.seen_sweep_id,
         min(offer.total) AS total
     FROM mart.offer_latest AS offer
-    WHERE offer.board_family = 'room only' AND offer.total > 0
+    WHERE
+        offer.board_family = 'room only'
+        AND offer.total > 0
+        AND (offer.is_whole OR offer.source = 'multi')
     GROUP BY
         offer.source,
         offer.property_id,
@@ -61,4 +65,5 @@ LEFT JOIN room_only
         AND room_only.seen_sweep_id = offer.seen_sweep_id
 WHERE
     offer.total > 0
+    AND (offer.is_whole OR offer.source = 'multi')
     AND offer.board_family NOT IN ('room only', 'self catering', 'other')

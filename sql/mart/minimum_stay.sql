@@ -1,7 +1,7 @@
 -- One row per sweep and cell without its length of stay, if several lengths were answered: which of them are on sale.
 -- lengths_answered: Lengths of stay that were answered, in nights, ascending.
 -- shortest_offered: Shortest length on sale, in nights; NULL: none is on sale.
--- shorter_refused: Shorter lengths answered without an offer (`absent` included), in nights, ascending.
+-- shorter_refused: Shorter lengths answered without an offer (`absent` included; read in full), in nights.
 -- implied_minimum_stay: shortest_offered if shorter stays were answered without offers, in nights; NULL: none implied.
 SELECT
     cell.operation,
@@ -34,9 +34,16 @@ FROM (
         ) AS shortest
     FROM state.cell AS asked
     WHERE
-        asked.status IN ('offered', 'absent')
-        -- Restricted rates (1024) and several rooms (1026) say nothing about the length.
-        OR (asked.status = 'no_offer' AND coalesce(asked.code, 1023) IN (1023, 1025))
+        asked.status = 'offered'
+        OR (
+            -- What could not be read may have been an offer.
+            asked.is_whole
+            AND (
+                asked.status = 'absent'
+                -- Restricted rates (1024) and several rooms (1026) say nothing about the length.
+                OR (asked.status = 'no_offer' AND coalesce(asked.code, 1023) IN (1023, 1025))
+            )
+        )
 ) AS cell
 GROUP BY
     cell.operation,

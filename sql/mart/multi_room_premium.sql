@@ -6,6 +6,7 @@
 -- singles_total: Sum of the totals of the rooms requested alone, in currency; NULL: not all were seen.
 -- premium: total - singles_total, in currency; > 0: booking together costs more.
 -- premium_pct: premium in percent of singles_total; > 0: booking together costs more.
+-- Offers of detail answers that were partly unreadable are left out: a dearer product may represent the key.
 WITH party_offer AS (
     SELECT
         offer.source,
@@ -48,7 +49,11 @@ WITH party_offer AS (
             AND single.seen_sweep_id = offer.seen_sweep_id
             AND coalesce(single.currency_asked, '~') = coalesce(offer.currency_asked, '~')
             AND single.total > 0
-    WHERE offer.total > 0 AND offer.room_id IS NOT NULL
+            AND (single.is_whole OR single.source = 'multi')
+    WHERE
+        offer.total > 0
+        AND offer.room_id IS NOT NULL
+        AND (offer.is_whole OR offer.source = 'multi')
     GROUP BY
         offer.source,
         offer.property_id,

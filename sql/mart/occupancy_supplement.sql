@@ -6,6 +6,7 @@
 -- supplement: total - base_total, in currency; > 0: the larger party pays more.
 -- supplement_per_guest_night: supplement per added guest and night, in currency.
 -- supplement_pct: supplement in percent of base_total; > 0: the larger party pays more.
+-- Offers of detail answers that were partly unreadable are left out: a dearer product may represent the key.
 WITH pair AS (
     SELECT
         larger.party,
@@ -73,4 +74,7 @@ LEFT JOIN mart.offer_latest AS base
         AND base.seen_sweep_id = offer.seen_sweep_id
         AND coalesce(base.currency_asked, '~') = coalesce(offer.currency_asked, '~')
         AND base.total > 0
-WHERE offer.total > 0
+        AND (base.is_whole OR base.source = 'multi')
+WHERE
+    offer.total > 0
+    AND (offer.is_whole OR offer.source = 'multi')

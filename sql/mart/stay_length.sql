@@ -4,6 +4,7 @@
 -- nights_total: Sum of the totals of those one-night offers, in currency; NULL: not all were seen.
 -- saving: nights_total - total, in currency; < 0: the longer stay is dearer.
 -- discount_pct_of_nights: 100 x (1 - total / nights_total); < 0: the longer stay is dearer; NULL: not comparable.
+-- Offers of detail answers that were partly unreadable are left out: a dearer product may represent the key.
 WITH offer AS NOT MATERIALIZED (
     SELECT
         latest.*,
@@ -25,6 +26,7 @@ WITH offer AS NOT MATERIALIZED (
         -- Without one of these, no other offer is known to be of the same room and terms.
         latest.room_id IS NOT NULL AND latest.board_id IS NOT NULL AND latest.currency IS NOT NULL AS is_known
     FROM mart.offer_latest AS latest
+    WHERE latest.is_whole OR latest.source = 'multi'
 ),
 
 night AS (

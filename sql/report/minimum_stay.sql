@@ -21,9 +21,15 @@ WITH cell AS (
         asked.nights,
         asked.status = 'offered' AS is_offered,
         asked.status IN ('offered', 'no_offer', 'absent') AS is_answered,
-        -- Restricted rates (1024) and several rooms (1026) say nothing about the length.
-        asked.status IN ('offered', 'absent')
-        OR (asked.status = 'no_offer' AND coalesce(asked.code, 1023) IN (1023, 1025)) AS is_told
+        -- Restricted rates (1024), several rooms (1026) and what could not be read say nothing about the length.
+        asked.status = 'offered'
+        OR (
+            asked.is_whole
+            AND (
+                asked.status = 'absent'
+                OR (asked.status = 'no_offer' AND coalesce(asked.code, 1023) IN (1023, 1025))
+            )
+        ) AS is_told
     FROM mart.cell_requested AS asked
 ),
 

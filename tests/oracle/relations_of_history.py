@@ -194,9 +194,9 @@ def minimum_stay(history: History) -> list[Row]:
     columns = (*[name for name in CELL if name != "nights"], "sweep_id")
     groups: dict[tuple, list[Row]] = {}
     for cell in history.cells.values():
-        if cell["status"] in {"offered", "absent"} or (
-            cell["status"] == "no_offer" and cell["code"] in {None, 1023, 1025}
-        ):
+        is_refused = cell["status"] == "absent" or (cell["status"] == "no_offer" and cell["code"] in {None, 1023, 1025})
+        # A part that could not be read may have been an offer.
+        if cell["status"] == "offered" or (is_refused and cell["is_whole"]):
             groups.setdefault(key_of(cell, columns), []).append(cell)
     found = []
     for key, cells in groups.items():

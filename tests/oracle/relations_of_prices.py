@@ -151,8 +151,14 @@ def refundable_premium(offers: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def read_in_full(offers: pl.DataFrame) -> pl.DataFrame:
+    """Leave out details of which a part could not be read: it may have been a cheaper product of the same kind."""
+    return offers.filter(pl.col("is_whole") | (pl.col("source") == "multi"))
+
+
 def board_premium(offers: pl.DataFrame) -> pl.DataFrame:
     """`mart.board_premium`: (T_board - T_room_only) / (N x guests), of parties of one room."""
+    offers = read_in_full(offers)
     same = (*STAY, "room_id", "policy", "currency")
     one_room = offers.filter(pl.col("priced") & (pl.col("rooms") == 1))
     alone = one_room.filter(pl.col("family") == "room only").group_by(same).agg(room_only_total=pl.col("total").min())
@@ -180,10 +186,16 @@ def occupancy_supplement(offers: pl.DataFrame) -> pl.DataFrame:
     same = tuple(name for name in (*STAY, *PRODUCT) if name != "party")
     stay = tuple(name for name in STAY if name not in {"party", "source", "currency_asked"})
     smaller = offers.filter(pl.col("party") == "1")
-    base = smaller.filter("priced").drop_nulls(["room_id", "board_id", "currency"]).select(*same, base_total="total")
+    base = (
+        read_in_full(smaller)
+        .filter("priced")
+        .drop_nulls(["room_id", "board_id", "currency"])
+        .select(*same, base_total="total")
+    )
     supplement = pl.col("total") - pl.col("base_total")
     return (
-        offers.filter(pl.col("priced") & (pl.col("party") == "2"))
+        read_in_full(offers)
+        .filter(pl.col("priced") & (pl.col("party") == "2"))
         .join(smaller.select(stay).unique(), on=stay, how="semi")
         .join(base, on=same, how="left", nulls_equal=True)
         .select(
@@ -196,6 +208,7 @@ def occupancy_supplement(offers: pl.DataFrame) -> pl.DataFrame:
 
 def multi_room_premium(offers: pl.DataFrame) -> pl.DataFrame:
     """`mart.multi_room_premium`: a party of `2+1` against `2` and `1` asked for one by one."""
+    offers = read_in_full(offers)
     same = tuple(name for name in (*STAY, *PRODUCT) if name != "party")
     several = offers.filter(pl.col("priced") & (pl.col("rooms") > 1) & pl.col("room_id").is_not_null()).with_columns(
         alone=pl.col("party").str.split("+").list.get(pl.col("room_stay_id"), null_on_oob=True)
@@ -222,6 +235,7 @@ def multi_room_premium(offers: pl.DataFrame) -> pl.DataFrame:
 
 def stay_length(offers: pl.DataFrame) -> pl.DataFrame:
     """`mart.stay_length`: 1 - T_2 / the sum of the two one-night totals."""
+    offers = read_in_full(offers)
     same = tuple(name for name in (*STAY, "room_no", *PRODUCT) if name not in {"nights", "check_in"})
     night = (
         offers.filter(pl.col("nights") == 1)
