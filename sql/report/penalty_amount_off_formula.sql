@@ -47,11 +47,12 @@ compared AS (
         100 * abs(difference)::DOUBLE / nullif(stated.formula_amount, 0)::DOUBLE AS size_pct
     FROM stated
     CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN ref.currency AS unit ON unit.currency = stated.currency
     WHERE
-        abs(stated.stated_amount - stated.formula_amount)::DOUBLE
-        > greatest(stated.formula_amount::DOUBLE * analysis.tolerance_pct / 100, 0.01)
-        AND abs(stated.stated_amount - stated.capped_amount)::DOUBLE
-        > greatest(stated.capped_amount::DOUBLE * analysis.tolerance_pct / 100, 0.01)
+        abs(stated.stated_amount - stated.formula_amount)
+        > mart.tolerance(stated.formula_amount, analysis.tolerance_pct, unit.minor_unit)
+        AND abs(stated.stated_amount - stated.capped_amount)
+        > mart.tolerance(stated.capped_amount, analysis.tolerance_pct, unit.minor_unit)
 ),
 
 worst AS (

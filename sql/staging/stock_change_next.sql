@@ -29,7 +29,7 @@ before AS (
         bool_or(offer.is_offered) AS is_offered,
         first(
             struct_pack(rooms := offer.available_rooms, seen_at := offer.last_seen_at)
-            ORDER BY offer.last_seen_at DESC, offer.available_rooms ASC
+            ORDER BY offer.last_seen_at DESC, offer.available_rooms DESC
         ) FILTER (
             WHERE offer.is_offered AND offer.available_rooms BETWEEN 0 AND analysis.plausible_rooms
         ) AS last_told
