@@ -69,7 +69,7 @@ worst AS (
 
 SELECT
     'penalty_amount_off_formula' AS rule,
-    1 AS rule_version,
+    2 AS rule_version,
     mart.subject_key(rule, concat_ws('|', worst.source, worst.property_id, worst.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(coalesce(worst.size_pct, 100), analysis.medium_pct, analysis.high_pct) AS severity,
