@@ -3,7 +3,9 @@
 -- to the sweep that found it ended, or to the last that found it on sale (it is censored there). Only its first time on
 -- sale counts; re-openings are separate. With few cells at risk far ahead, the estimate is poor: see at_risk.
 -- A cell requested in several currencies, at once or one after another, is one cell. Of several sweeps of a day, the
--- cells that the first finds on sale are at risk in those that follow on that day.
+-- cells that the first finds on sale are at risk in those that follow on that day. A market that answers without a
+-- single offer, within silent_nights of one, has more likely failed: what ends then has ended if it is still gone when
+-- the market sells again, and is censored until then.
 -- ending: `sold_out`: answered with 1023, 1025 or no code, and the rest is censored; `off_sale`: any without an offer.
 -- lead_days: Days from the snapshot to check-in, descending as the stay comes nearer.
 -- at_risk: Number of cells on sale in the previous answer and answered again at this lead time or nearer.
@@ -19,6 +21,81 @@ WITH last_of_day AS (
         max(sweep.started_at) AS started_at
     FROM mart.sweep AS sweep
     GROUP BY sweep.snapshot_date
+),
+
+answered AS (
+    SELECT
+        count_of.operation,
+        count_of.market,
+        sweep.started_at,
+        sweep.snapshot_date,
+        sum(count_of.offered) > 0 AS is_selling
+    FROM state.cell_count AS count_of
+    INNER JOIN mart.sweep AS sweep ON sweep.sweep_id = count_of.sweep_id
+    GROUP BY count_of.operation, count_of.market, sweep.started_at, sweep.snapshot_date
+    HAVING sum(count_of.planned) > sum(count_of.rejected + count_of.failed + count_of.not_swept)
+),
+
+silent AS (
+    SELECT
+        answered.operation,
+        answered.market,
+        answered.started_at,
+        min(answered.started_at) FILTER (WHERE answered.is_selling) OVER (
+            PARTITION BY answered.operation, answered.market
+            ORDER BY answered.started_at ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+        ) AS selling_at
+    FROM answered
+    CROSS JOIN ref.analysis AS analysis
+    QUALIFY
+        NOT answered.is_selling
+        AND max(answered.snapshot_date) FILTER (WHERE answered.is_selling) OVER (
+            PARTITION BY answered.operation, answered.market
+            ORDER BY answered.started_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) >= answered.snapshot_date - analysis.silent_nights
+),
+
+-- There is seldom any, so that these joins cost nothing.
+ended_in_silence AS (
+    SELECT
+        history.operation,
+        history.property_id,
+        history.cell_key,
+        history.check_in,
+        history.known_from,
+        history.known_to,
+        silent.selling_at
+    FROM mart.cell_history AS history
+    INNER JOIN silent
+        ON
+            silent.operation = history.operation
+            AND silent.market = history.market
+            AND silent.started_at = history.known_to
+    WHERE history.known_status = 'offered' AND history.next_status IN ('absent', 'no_offer')
+),
+
+-- With what it was when the market sold again; NULL: on sale again, or not answered since.
+judged_later AS (
+    SELECT
+        ended.operation,
+        ended.cell_key,
+        ended.known_from,
+        any_value(gone.known_status) AS next_status,
+        any_value(gone.known_code) AS next_code,
+        any_value(ended.selling_at) FILTER (WHERE gone.cell_key IS NOT NULL) AS known_to,
+        any_value(date_diff('day', mart.utc(ended.selling_at)::DATE, ended.check_in)) FILTER (
+            WHERE gone.cell_key IS NOT NULL
+        ) AS lead_days_to
+    FROM ended_in_silence AS ended
+    LEFT JOIN mart.cell_history AS gone
+        ON
+            gone.operation = ended.operation
+            AND gone.property_id = ended.property_id
+            AND gone.cell_key = ended.cell_key
+            AND gone.known_status IN ('absent', 'no_offer')
+            AND gone.known_from <= ended.selling_at
+            AND gone.known_seen_at >= ended.selling_at
+    GROUP BY ended.operation, ended.cell_key, ended.known_from
 ),
 
 -- A market whose currency was changed answers in the new one that a cell is no longer on sale.
@@ -55,14 +132,37 @@ on_sale AS (
     SELECT
         history.* EXCLUDE (spells) -- noqa: RF02,RF03
         REPLACE (
-            coalesce(elsewhere.next_status, history.next_status) AS next_status,
-            CASE WHEN elsewhere.cell_key IS NULL THEN history.next_code ELSE elsewhere.next_code END AS next_code,
-            coalesce(elsewhere.known_to, history.known_to) AS known_to,
-            coalesce(elsewhere.lead_days_to, history.lead_days_to) AS lead_days_to
+            CASE
+                WHEN later.cell_key IS NOT NULL THEN later.next_status
+                ELSE coalesce(elsewhere.next_status, history.next_status)
+            END AS next_status,
+            CASE
+                WHEN later.cell_key IS NOT NULL THEN later.next_code
+                WHEN elsewhere.cell_key IS NULL THEN history.next_code
+                ELSE elsewhere.next_code
+            END AS next_code,
+            CASE
+                WHEN later.cell_key IS NOT NULL THEN later.known_to
+                ELSE coalesce(elsewhere.known_to, history.known_to)
+            END AS known_to,
+            CASE
+                WHEN later.cell_key IS NOT NULL THEN later.lead_days_to
+                ELSE coalesce(elsewhere.lead_days_to, history.lead_days_to)
+            END AS lead_days_to
         ),
-        coalesce(coalesce(elsewhere.next_status, history.next_status) IN ('absent', 'no_offer'), FALSE)
-            AS is_off_sale_next
+        coalesce(
+            CASE
+                WHEN later.cell_key IS NOT NULL THEN later.next_status
+                ELSE coalesce(elsewhere.next_status, history.next_status)
+            END IN ('absent', 'no_offer'),
+            FALSE
+        ) AS is_off_sale_next
     FROM mart.cell_history AS history
+    LEFT JOIN judged_later AS later
+        ON
+            later.operation = history.operation
+            AND later.cell_key = history.cell_key
+            AND later.known_from = history.known_from
     LEFT JOIN off_sale_elsewhere AS elsewhere
         ON
             elsewhere.operation = history.operation
