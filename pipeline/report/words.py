@@ -33,7 +33,7 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
         "not_asked": "it is no longer requested",
         "reference_changed": "markets are compared with another one now",
         "outdated": "its selling price is too old to judge",
-        "rule_changed": "an upgrade changed the rule",
+        "rule_changed": "the rule or its settings changed",
         "stay_began": "the stay began",
     },
     "dimension": {
