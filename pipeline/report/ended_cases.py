@@ -27,28 +27,17 @@ def with_why(reader: Reader, ended: pl.DataFrame, sweep_id: str | None = None) -
     The default of `sweep_id` is the last one.
     """
     flags = reader.query(
-        "SELECT rule, property_id, market, ended_by FROM report.flag_history WHERE resolved_sweep_id = $sweep_id",
+        "SELECT raised.case_id, flag.ended_by FROM mart.case_flag AS raised "
+        "INNER JOIN report.flag_history AS flag "
+        "ON flag.flag_id = raised.flag_id AND flag.first_flagged_at = raised.first_flagged_at "
+        "WHERE flag.resolved_sweep_id = $sweep_id",
         {"sweep_id": sweep_id or reader.night["sweep_id"]},
     )
     is_corrected = (pl.col("ended_by") == "value").any()
     why = pl.when(~is_corrected).then(pl.col("ended_by").mode().sort().first())
-    # Without a property or a market, a case is about all of them.
-    levels = (["rule", "property_id", "market"], ["rule", "property_id"], ["rule", "market"], ["rule"])
-    for number, keys in enumerate(levels):
-        ended = ended.join(
-            flags.group_by(keys).agg(why.alias(f"why_{number}")), on=keys, how="left", maintain_order="left"
-        )
-    of_property, of_market = pl.col("property_id").is_not_null(), pl.col("market").is_not_null()
-    chosen = (
-        pl.when(of_property & of_market)
-        .then("why_0")
-        .when(of_property)
-        .then("why_1")
-        .when(of_market)
-        .then("why_2")
-        .otherwise("why_3")
+    return ended.join(
+        flags.group_by("case_id").agg(why.alias("ended_by")), on="case_id", how="left", maintain_order="left"
     )
-    return ended.with_columns(chosen.alias("ended_by")).drop(f"why_{number}" for number in range(len(levels)))
 
 
 def ended_cases_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from types import SimpleNamespace
 
+import duckdb
 import polars as pl
 
 from pipeline.lake.relations import relation
@@ -13,8 +14,10 @@ from pipeline.report.case_calls import cases_points
 from pipeline.report.case_rows import ended_of
 from pipeline.report.cases import calls, described, new_cases_section, open_cases_section
 from pipeline.report.cost import NOTE
-from pipeline.report.ended_cases import ended_cases, ended_cases_section, ended_points
+from pipeline.report.ended_cases import ended_cases_section, ended_points, with_why
 from pipeline.report.page import Section
+from pipeline.report.read import Reader
+from pipeline.report.scope import Scope
 from pipeline.report.which_pages import costly_properties
 
 OCTOBER = datetime(2026, 10, 14, 2, tzinfo=UTC)
@@ -484,31 +487,36 @@ def test_a_price_of_the_reader_is_the_readers_to_check_and_no_call_to_the_proper
 
 
 def test_why_a_case_ended_is_why_its_findings_did():
-    """Of a market or of the supplier, too; some that were corrected make it corrected."""
-    flags = pl.DataFrame(
-        {
-            "rule": ["fx", "fx", "fx", "gap", "gap", "quiet", "quiet", "quiet"],
-            "property_id": [7, 8, 9, 7, 8, 7, 7, 8],
-            "market": ["GB", "GB", "GB", "GB", "GB", "GB", "SE", "GB"],
-            "ended_by": ["not_asked", "not_asked", "gone", "gone", "value", "gone", "gone", "value"],
-        }
-    )
-    ended = pl.DataFrame(
-        {
-            "rule": ["fx", "fx", "gap", "gap", "quiet"],
-            "scope": ["market", "supplier", "market", "property", "property"],
-            "property_id": [None, None, None, 7, 7],
-            "market": ["GB", None, "GB", "GB", None],
-        }
-    ).with_columns(status=pl.lit("closed"), markets=pl.concat_list(pl.lit("GB")), evidence=pl.lit([{"flag_id": "f"}]))
-    ended = ended.with_columns(property_name=pl.lit("Hotel"))
+    """Of a market too, and of a pair of currencies; some that were corrected make it corrected."""
+    ended_by = {
+        "GB": ["not_asked", "not_asked", "gone"],
+        "GB EUR-GBP": ["gone"],
+        "GB EUR-USD": ["outdated"],
+        "GB in all": ["gone", "value"],
+        "of another night": ["gone"],
+    }
+    flags = [(case, f"{case} {number}", why) for case, all_of in ended_by.items() for number, why in enumerate(all_of)]
+    cases = pl.DataFrame({"case_id": [*ended_by]})
+    with duckdb.connect(":memory:") as session:
+        session.execute("CREATE SCHEMA mart; CREATE SCHEMA report")
+        session.execute("CREATE TABLE mart.case_flag (case_id VARCHAR, flag_id VARCHAR, first_flagged_at INTEGER)")
+        session.execute(
+            "CREATE TABLE report.flag_history "
+            "(flag_id VARCHAR, first_flagged_at INTEGER, resolved_sweep_id VARCHAR, ended_by VARCHAR)"
+        )
+        for case, flag, why in flags:
+            # It was open before, too, and was corrected then.
+            session.execute("INSERT INTO mart.case_flag VALUES ($1, $2, 1), ($1, $2, 3)", [case, flag])
+            night = "other" if case == "of another night" else "tonight"
+            session.execute(
+                "INSERT INTO report.flag_history VALUES ($1, 1, 'before', 'value'), ($1, 3, $2, $3)", [flag, night, why]
+            )
+        ended = with_why(Reader(session, Scope()), cases, "tonight")
 
-    def reasons(*scopes: str) -> dict[tuple[str, str], str | None]:
-        of_night = ended.filter(pl.col("scope").is_in(scopes))
-        reader = SimpleNamespace(ended=of_night, night={"sweep_id": "s"}, query=lambda *_: flags)
-        reader.case_page, reader.linked_properties = pl.lit(None).alias("case_page"), ()
-        return {(row["rule"], row["scope"]): row["ended_by"] for row in ended_cases(reader).rows(named=True)}
-
-    assert reasons("market") == {("fx", "market"): "not_asked", ("gap", "market"): None}
-    assert reasons("supplier") == {("fx", "supplier"): "not_asked"}
-    assert reasons("property") == {("gap", "property"): "gone", ("quiet", "property"): "gone"}
+    assert dict(ended.rows()) == {
+        "GB": "not_asked",
+        "GB EUR-GBP": "gone",
+        "GB EUR-USD": "outdated",
+        "GB in all": None,
+        "of another night": None,
+    }
