@@ -191,6 +191,7 @@ class FindingRule:
     call_from: str = "low"
     about: str = "price"
     page: str = ""
+    adds_up: bool = False
 
     @property
     def full_name(self) -> str:

@@ -180,8 +180,11 @@ def _selling_prices(session: duckdb.DuckDBPyConnection, flag: Row, rule: Relatio
 
 
 def _compared(flag: Row, found: Row) -> Iterable[Comparison]:
+    rule = finding_rules().get(flag["rule"])
+    # The evidence is one of the stays that such an amount adds up.
+    left_out = {"subject_key", "amount"} if rule is not None and rule.adds_up else {"subject_key"}
     for column in FINDING_COLUMNS:
-        if column.name != "subject_key":
+        if column.name not in left_out:
             yield Comparison(column.name, _ordered(flag[column.name]), _ordered(found[column.name]))
 
 

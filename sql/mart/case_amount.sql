@@ -25,31 +25,25 @@ rate AS (
     FROM latest
 ),
 
--- An offer in both a list and a detail answer is one offer.
+-- An offer in both a list and a detail answer is one offer. A mark-up has added up its stays already: of a property,
+-- it is one amount, whichever stay its evidence shows.
 of_offer AS (
     SELECT
         flag.case_id,
         flag.property_id,
         flag.market,
         flag.currency,
-        flag.check_in,
-        flag.nights,
-        flag.party,
+        CASE WHEN flag.pair_currency IS NULL THEN flag.check_in END AS check_in,
+        CASE WHEN flag.pair_currency IS NULL THEN flag.nights END AS nights,
+        CASE WHEN flag.pair_currency IS NULL THEN flag.party END AS party,
+        CASE WHEN flag.pair_currency IS NULL THEN flag.offer END AS offer,
         max(abs(flag.amount)) AS amount
     FROM mart.case_flag AS flag
     WHERE
         flag.is_counted
         AND flag.amount IS NOT NULL
         AND flag.currency IS NOT NULL
-    GROUP BY
-        flag.case_id,
-        flag.property_id,
-        flag.market,
-        flag.currency,
-        flag.check_in,
-        flag.nights,
-        flag.party,
-        flag.offer
+    GROUP BY ALL
 ),
 
 -- The middle one, the lower of two, and not the sum: a room costs a stay once, in however many boards and policies.

@@ -3,7 +3,7 @@
 -- they differ at all rates of eight days but not of 31: the supplier has then not followed the rate for a week.
 -- Prices on both sides are not a mark-up: a supplier that adds 8% to prices in whole units produces such a scatter.
 -- size_pct: Mark-up of the offer with the largest price, in percent of its price at the reference rate; < 0: cheaper.
--- amount: total - base_converted of that offer, in currency; > 0: dearer than at the reference rate.
+-- amount: Sum over stays of the middle mark-up of the pairs that deviate (the lower of two), in currency; > 0: dearer.
 -- pairs: Number of offers answered in both currencies, or compared with one in another market at the reference rate.
 -- pairs_off: Number of pairs that deviate in the direction of the mark-up, beyond tolerance and rounding.
 -- lowest_pct: Smallest mark-up of the pairs that deviate, in percent.
@@ -159,9 +159,48 @@ by_side AS (
     GROUP BY judged.source, judged.property_id, judged.market, judged.base_currency, judged.currency, side -- noqa: RF02
 ),
 
+-- A room costs a stay once, in however many boards and policies.
+by_stay AS (
+    SELECT
+        judged.source,
+        judged.property_id,
+        judged.market,
+        judged.base_currency,
+        judged.currency,
+        sign(judged.lasting_pct) AS side,
+        quantile_disc(abs(judged.markup), 0.5) AS amount
+    FROM judged
+    WHERE judged.is_off
+    GROUP BY
+        judged.source,
+        judged.property_id,
+        judged.market,
+        judged.base_currency,
+        judged.currency,
+        side, -- noqa: RF02
+        judged.check_in,
+        judged.nights,
+        judged.party
+),
+
+summed AS (
+    SELECT
+        by_stay.source,
+        by_stay.property_id,
+        by_stay.market,
+        by_stay.base_currency,
+        by_stay.currency,
+        by_stay.side,
+        try_cast(sum(by_stay.amount) AS DECIMAL(18, 4)) AS amount
+    FROM by_stay
+    GROUP BY
+        by_stay.source, by_stay.property_id, by_stay.market, by_stay.base_currency, by_stay.currency, by_stay.side
+),
+
 found AS (
     SELECT
         by_side.*,
+        (by_side.side * summed.amount)::DECIMAL(18, 4) AS amount,
         mart.observation(
             CASE
                 WHEN by_side.largest.against IS NULL THEN 'currency'
@@ -190,6 +229,14 @@ found AS (
         ) AS base_observation,
         sum(by_side.pairs_off) OVER cells AS pairs
     FROM by_side
+    LEFT JOIN summed
+        ON
+            summed.source = by_side.source
+            AND summed.property_id = by_side.property_id
+            AND summed.market = by_side.market
+            AND summed.base_currency = by_side.base_currency
+            AND summed.currency = by_side.currency
+            AND summed.side = by_side.side
     WINDOW
         cells AS (
             PARTITION BY by_side.source, by_side.property_id, by_side.market, by_side.base_currency, by_side.currency
@@ -199,7 +246,7 @@ found AS (
 
 SELECT
     'fx_markup' AS rule,
-    10 AS rule_version,
+    11 AS rule_version,
     mart.subject_key(
         'fx_markup', concat_ws('|', found.source, found.property_id, found.market, found.base_currency, found.currency)
     ) AS subject_key,
@@ -207,7 +254,7 @@ SELECT
     -- If tonight's rate has jumped, the supplier may follow in a day or two.
     mart.severity(found.largest.lasting_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     found.largest.markup_pct AS size_pct,
-    found.largest.markup AS amount,
+    found.amount,
     found.source,
     found.property_id,
     found.market,

@@ -163,14 +163,17 @@ def _amounts(flags: list[Row]) -> tuple[tuple[str, int], ...]:
     of_stay: dict[tuple[Any, ...], dict[Any, int]] = {}
     for flag in flags:
         if flag["amount"] is not None and flag["currency"] is not None:
+            # A mark-up has added up its stays: of its list and its details, the larger amount counts.
+            is_added_up = flag["rule"] == "fx_markup"
             key = (
                 flag["currency"],
                 flag["property_id"],
                 flag["market"],
-                *key_of(flag, ("check_in", "nights", "party")),
+                *((None, None, None) if is_added_up else key_of(flag, ("check_in", "nights", "party"))),
             )
             offers = of_stay.setdefault(key, {})
-            offers[flag["first_shown"]] = max(offers.get(flag["first_shown"], 0), abs(flag["amount"]))
+            offer = None if is_added_up else flag["first_shown"]
+            offers[offer] = max(offers.get(offer, 0), abs(flag["amount"]))
     found: dict[str, int] = {}
     for (currency, *_), offers in of_stay.items():
         found[currency] = found.get(currency, 0) + median_low(offers.values())

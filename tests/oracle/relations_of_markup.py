@@ -94,8 +94,17 @@ def _found(pairs: list[Row], ranks: Mapping[Any, int]) -> list[Row]:
                     "offer": key_of(row, OFFER),
                     "evidence": frozenset([key_of(row, OFFER), key_of(base, OFFER)]),
                     "size_pct": 100 * (row["total"] - largest["converted"]) / largest["converted"],
-                    "amount": row["total"] - largest["converted"],
+                    "amount": side * _amount(off),
                     "severity": "high" if lasting >= HIGH_PCT else "medium" if lasting >= MEDIUM_PCT else "low",
                 }
             )
     return found
+
+
+def _amount(pairs: list[Row]) -> int:
+    """Add up the middle mark-up of each stay, the lower of two: a room costs a stay once."""
+    stays: dict[Any, list[int]] = {}
+    for pair in pairs:
+        markup = abs(pair["of"]["total"] - pair["converted"])
+        stays.setdefault(key_of(pair["of"], ("check_in", "nights", "party")), []).append(markup)
+    return sum(sorted(markups)[(len(markups) - 1) // 2] for markups in stays.values())
