@@ -28,8 +28,8 @@ Row = Mapping[str, Any]
 # Roles of the subject of a finding, and of what it is compared with, the best first.
 _SUBJECTS = ("market", "currency", "detail", "package", "better_room", "floor", "offer", "without_offer")
 _AGAINST = (
-    "compared", "reference", "base_currency", "list", "hotel", "lesser_room", "held_against", "first", "floor_began",
-    "last_offer",
+    "compared", "reference", "base_currency", "list", "hotel", "lesser_room", "held_against", "first", "floor_before",
+    "floor_began", "last_offer",
 )  # fmt: skip
 # Further answers of a finding that are listed.
 _LISTED = 6

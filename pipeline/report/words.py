@@ -74,6 +74,7 @@ _ROLES: Final[Mapping[str, str]] = {
     "lesser_room": "usually the lesser room",
     "floor": "the floor",
     "floor_began": "when the floor began",
+    "floor_before": "the floor before",
     "floor_now": "the floor now",
 }
 

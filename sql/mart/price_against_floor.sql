@@ -10,16 +10,18 @@
 -- `board_family`: a board is given, and represents its family; `cheapest`: none is given.
 -- offers: Number of hotel-only offers on sale at observed_at that match the price; several rooms share one room type.
 -- offers_without_floor: Number of matching offers that state no floor.
--- floor: Lowest floor of the matching offers at observed_at, in floor_currency; for several rooms, their sum.
+-- floor: The lower of floor_before and floor_next, in floor_currency: the floor at observed_at where they are equal.
 -- below_floor: floor - price_converted, in floor_currency; > 0: the price is below the floor.
 -- below_floor_pct: below_floor in percent of floor; > 0: the price is below the floor.
 -- floor_now: Lowest floor of matching offers on sale now, in floor_currency; NULL: none on sale, or one states none.
 -- below_floor_now: floor_now - price_converted, in floor_currency; > 0: selling at this price now would be a breach.
 -- tolerance: Amount by which the price may lie below the floor, in floor_currency; larger at a reference rate.
 -- days_apart: Days from observed_at to the nearest sighting of floor; < 0: seen before the price; 0: before and after.
--- verdict: `breach`, `kept`, or why it cannot be judged: `none_stated`, `outdated`, `before_answers` and others.
+-- verdict: `breach`, `kept`, or why it cannot be judged: `none_stated`, `between_floors`, `outdated` and others.
+-- `breach`: below the floors of the answers before and after it; `kept`: at or above both, within the tolerance.
+-- `between_floors`: below only one of the two, so it is unknown whether it was below the floor in force.
 -- `before_answers`: the price is older than the first answer about its cell, so the floor at that time is unknown.
--- `none_stated`: the price may be of an offer without a floor.
+-- `none_stated`: the price may be of an offer without a floor, in the answer before or after it.
 -- `outdated`: price and floor, or price and the latest sweep, are more than price_days apart.
 -- `no_offer`: no matching offer was read, or not for every room.
 -- `not_hotel`: floors do not bind packages.
@@ -29,8 +31,10 @@
 -- floor_began_sweep_id: First sweep that saw floor in the interval of observed_at; seen_sweep_id is the last one.
 -- floor_began_search_id: Search of that first sighting.
 -- floor_began_offer_no: Number of the offer in the answer to floor_began_search_id.
--- sightings: Observations of each room that show which floor was in force.
+-- sightings: Observations of each room that show which floor was in force, and the one before if that was higher.
 -- sightings_now: Last observations of each room with floor_now; NULL: no floor_now.
+-- floor_before: Lowest floor of matching offers in the answer before observed_at; for several rooms, their sum.
+-- floor_next: The same in the next answer; equal to floor_before while there is none, or if it was seen again.
 WITH matched AS MATERIALIZED (
     FROM mart.price_floor
 ),
@@ -106,20 +110,23 @@ held AS (
             WHEN priced.floor_currency = priced.currency THEN 'same'
             WHEN priced.floor_currency IS NOT NULL THEN 'reference_rate'
         END AS currency_basis,
-        mart.tolerance(
-            priced.floor,
-            mart.tolerance_of(currency_basis, analysis.tolerance_pct, analysis.reference_rate_pct), -- noqa: RF02
-            priced.minor_unit
-        ) AS tolerance,
+        mart.tolerance_of(currency_basis, analysis.tolerance_pct, analysis.reference_rate_pct) -- noqa: RF02
+            AS allowed_pct,
+        mart.tolerance(priced.floor, allowed_pct, priced.minor_unit) AS tolerance, -- noqa: RF02
+        greatest(priced.floor_before, priced.floor_next) AS higher_floor,
         CASE
             WHEN priced.product_type <> 'Hotel' THEN 'not_hotel'
             WHEN coalesce(priced.offers, 0) = 0 THEN 'no_offer'
-            WHEN priced.offers_without_floor > 0 THEN 'none_stated'
+            WHEN priced.offers_without_floor > 0 OR priced.next_without_floor > 0 THEN 'none_stated'
             WHEN priced.price_converted IS NULL THEN 'no_rate'
             WHEN abs(priced.days_apart) > analysis.price_days THEN 'outdated'
             WHEN priced.price_age_days > analysis.price_days THEN 'outdated'
             WHEN priced.is_before_answers THEN 'before_answers'
             WHEN priced.floor - priced.price_converted > tolerance THEN 'breach' -- noqa: RF02
+            WHEN
+                higher_floor - priced.price_converted -- noqa: RF02
+                > mart.tolerance(higher_floor, allowed_pct, priced.minor_unit) -- noqa: RF02
+                THEN 'between_floors'
             ELSE 'kept'
         END AS verdict
     FROM priced
@@ -168,5 +175,7 @@ SELECT
     held.line_no,
     held.kept_by.sightings,
     CASE WHEN held.floor_now IS NOT NULL THEN held.sightings_now END AS sightings_now,
-    held.currency_basis
+    held.currency_basis,
+    held.floor_before,
+    held.floor_next
 FROM held

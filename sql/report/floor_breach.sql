@@ -1,6 +1,7 @@
 -- One row per source and like-for-like key of a selling price whose latest price is below the floor.
 -- size_pct: amount in percent of the floor; always > 0.
 -- amount: floor - price, in currency; always > 0.
+-- floor: Floor at observed_at; if it moved between the answers before and after, the lower one of the two.
 -- currency: ISO 4217 code of floor, price and amount: the currency of the floor.
 -- price: Selling price in currency; converted if price_currency differs.
 -- price_currency: ISO 4217 code of the currency in which the selling price was stated.
@@ -8,7 +9,7 @@
 -- price_line_no: Row of that file, counted as in a spreadsheet: the header is row 1.
 SELECT
     'floor_breach' AS rule,
-    5 AS rule_version,
+    6 AS rule_version,
     mart.subject_key(
         'floor_breach',
         mart.price_subject(
@@ -66,9 +67,15 @@ SELECT
         END,
         held.below_floor_pct,
         held.floor::DOUBLE,
+        -- Only where the evidence shows it: of a floor that rose, it has the answer before alone.
         CASE
-            WHEN held.floor_now <> held.floor
-                THEN format(' of that day; the floor is now {:,.2f}', held.floor_now::DOUBLE)
+            WHEN held.floor_next < held.floor_before
+                THEN format(' in the next answer, {:,.2f} in the one before', held.floor_before::DOUBLE)
+            WHEN held.floor_now <> held.floor AND held.days_apart = 0 THEN ' of that day'
+            ELSE ''
+        END
+        || CASE
+            WHEN held.floor_now <> held.floor THEN format('; the floor is now {:,.2f}', held.floor_now::DOUBLE)
             ELSE ''
         END,
         replace(held.match_grade, '_', ' ')

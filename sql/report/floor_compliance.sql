@@ -3,10 +3,10 @@
 -- planned: Number of selling prices of hotel-only stays, each with its latest value.
 -- answered: Number of selling prices with at least one matching offer on sale.
 -- comparable: Number of selling prices that could be compared with a floor: kept or breach.
--- kept: Number of prices at or above the floor, within the tolerance.
--- breaches: Number of prices below the floor by more than the tolerance.
+-- kept: Number of prices at or above the floor, within the tolerance; if it moved around the price, above both floors.
+-- breaches: Number of prices below the floor by more than the tolerance; if it moved around the price, below both.
 -- without_floor: Number of prices that may be of an offer without a floor: never counted as kept.
--- not_comparable: Number of prices that are outdated, older than the first answer, or without a reference rate.
+-- not_comparable: Number of prices that are outdated, between two floors, before the first answer, or without a rate.
 -- breach_pct: breaches in percent of comparable; NULL: none is comparable.
 -- median_below_pct: Median distance of breaches below the floor, in percent of the floor; > 0.
 SELECT
@@ -19,7 +19,9 @@ SELECT
     count(*) FILTER (WHERE held.verdict = 'kept') AS kept,
     count(*) FILTER (WHERE held.verdict = 'breach') AS breaches,
     count(*) FILTER (WHERE held.verdict = 'none_stated') AS without_floor,
-    count(*) FILTER (WHERE held.verdict IN ('outdated', 'before_answers', 'no_rate')) AS not_comparable,
+    count(*) FILTER (
+        WHERE held.verdict IN ('outdated', 'between_floors', 'before_answers', 'no_rate')
+    ) AS not_comparable,
     CASE WHEN comparable > 0 THEN 100.0 * breaches / comparable END AS breach_pct, -- noqa: RF02
     median(held.below_floor_pct) FILTER (WHERE held.verdict = 'breach') AS median_below_pct,
     held.currency_basis

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import polars as pl
-from history import UNOBSERVED_NIGHTS, Row, key_of
+from history import CELL, OFFER, UNOBSERVED_NIGHTS, Row, key_of
 from relations_of_prices import FAMILY_OF, PRODUCT, comparable
 
 TOLERANCE_PCT, REFERENCE_RATE_PCT = Decimal("0.5"), Decimal(3)
@@ -288,7 +288,8 @@ def price_against_floor(
 ) -> list[Row]:
     """`mart.price_against_floor`: p < M - tolerance, against the floor in force when the price was seen.
 
-    `latest` is the start of the latest sweep.
+    Where the floor moved between the answers before and after a price, either may have been in force: it breaks the
+    floor if it is below both, and keeps it if it is below neither. `latest` is the start of the latest sweep.
     """
     stay = ("property_id", "market", "product_type", "check_in", "nights", "party")
     by_stay: dict[Any, list[Row]] = {}
@@ -324,14 +325,10 @@ def _held(price: Price, source: str, past: list[Row], latest: datetime, rates: R
     is_now: Callable[[Row], bool] = lambda offer: (  # noqa: E731 - one condition, used twice
         offer["valid_to"] is None and not _has_left(offer, latest)
     )
-    candidates = [
-        offer
-        for offer in past
-        if offer["is_offered"]
-        and offer["currency"] is not None
-        and (is_in_force(offer) or is_now(offer))
-        and price.may_be_of(offer)
+    may_be_meant = [
+        offer for offer in past if offer["is_offered"] and offer["currency"] is not None and price.may_be_of(offer)
     ]
+    candidates = [offer for offer in may_be_meant if is_in_force(offer) or is_now(offer)]
     if not candidates:
         return reported | nothing | {"verdict": "no_offer"}
     requested_then = {offer["currency"] for offer in candidates if is_in_force(offer)}
@@ -343,6 +340,17 @@ def _held(price: Price, source: str, past: list[Row], latest: datetime, rates: R
     rooms = row["party"].count("+") + 1
     then = _floors([offer for offer in offers if is_in_force(offer)], rooms)
     now = _floors([offer for offer in offers if is_now(offer)], rooms)
+    answered_next = _answered_next(past, judged_at)
+    after = _floors(
+        [
+            offer
+            for offer in may_be_meant
+            if offer["currency"] == currency
+            and id(offer) in answered_next
+            and (is_in_force(offer) or offer["valid_from"] > judged_at)
+        ],
+        rooms,
+    )
     day = row["observed_at"].date()
     here, there = rates.of(currency, day), rates.of(row["currency"], day)
     converted: int | None = row["price"]
@@ -351,10 +359,12 @@ def _held(price: Price, source: str, past: list[Row], latest: datetime, rates: R
         converted = None
     elif currency != row["currency"]:
         converted = to_cents(row["price"] * here / there) if here and there else None
-    floor = min((sum(lows) for lows in map(_lows, then) if None not in lows), default=None)
+    floor_before = _lowest(then)
+    of_both = [floor_before, *([] if (floor_next := _lowest(after)) is None else [floor_next])]
+    floor = None if floor_before is None else min(of_both)
     if not then:
         verdict = "no_offer"
-    elif any(None in floors for rooms_of_type in then for floors in rooms_of_type):
+    elif any(None in floors for rooms_of_type in [*then, *after] for floors in rooms_of_type):
         verdict = "none_stated"
     elif converted is None:
         verdict = "no_rate"
@@ -362,7 +372,8 @@ def _held(price: Price, source: str, past: list[Row], latest: datetime, rates: R
         verdict = "before_answers"
     else:
         allowed = TOLERANCE_PCT + (REFERENCE_RATE_PCT if currency != row["currency"] else 0)
-        verdict = "breach" if floor - converted > tolerance(floor, allowed) else "kept"
+        is_below = {each - converted > tolerance(each, allowed) for each in of_both}
+        verdict = "between_floors" if len(is_below) > 1 else "breach" if is_below == {True} else "kept"
     return reported | {
         "verdict": verdict,
         "offers": sum(len(floors) for rooms_of_type in then for floors in rooms_of_type),
@@ -373,6 +384,40 @@ def _held(price: Price, source: str, past: list[Row], latest: datetime, rates: R
         if any(None in floors for rooms_of_type in now for floors in rooms_of_type)
         else min((sum(lows) for lows in map(_lows, now)), default=None),
     }
+
+
+def _answered_next(past: list[Row], at: datetime) -> set[int]:
+    """Return which states of offers, by `id`, the first answer after a time tells of, or are the last that is known.
+
+    An offer that has no state before it is new: it counts unless its cell was answered completely in between.
+    """
+    by_offer: dict[Any, list[Row]] = {}
+    by_cell: dict[Any, list[Row]] = {}
+    for row in sorted(past, key=lambda row: row["valid_from"]):
+        by_offer.setdefault(key_of(row, OFFER), []).append(row)
+        by_cell.setdefault(key_of(row, CELL), []).append(row)
+    found = set()
+    for rows in by_offer.values():
+        before = [row for row in rows if row["valid_from"] <= at]
+        later = [row for row in rows if row["valid_from"] > at]
+        last = before[-1] if before else None
+        if last is not None and (last["last_seen_at"] >= at or not later):
+            found.add(id(last))
+        elif later:
+            new = later[0]
+            seen = [
+                seen_at
+                for row in by_cell[key_of(new, CELL)]
+                if row["is_whole"]
+                for seen_at in (row["valid_from"], row["last_seen_at"])
+            ]
+            if last is not None or not any(at <= seen_at < new["valid_from"] for seen_at in seen):
+                found.add(id(new))
+    return found
+
+
+def _lowest(floors: list[list[list[int | None]]]) -> int | None:
+    return min((sum(lows) for lows in map(_lows, floors) if None not in lows), default=None)
 
 
 def _has_left(offer: Row, at: datetime) -> bool:
