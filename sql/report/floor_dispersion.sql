@@ -3,7 +3,7 @@
 -- planned: Number of hotel-only cells requested, in all markets and currencies.
 -- answered: Number of requested cells whose latest request was answered.
 -- comparable: Number of offers whose floor at least two markets state in this currency, in one sweep.
--- apart: Number of comparable offers whose floors differ by more than tolerance_pct.
+-- apart: Number of comparable offers whose floors differ by more than tolerance_pct; + reference_rate_pct if converted.
 -- apart_pct: apart in percent of comparable.
 -- median_dispersion_pct: Median of 100 x (highest floor - lowest floor) / lowest floor over comparable offers.
 -- highest_dispersion_pct: Largest dispersion, in percent.
@@ -24,7 +24,13 @@ SELECT
     any_value(asked.planned) AS planned,
     any_value(asked.answered) AS answered,
     count(*) AS comparable,
-    count(*) FILTER (WHERE dispersion.dispersion_pct > analysis.tolerance_pct) AS apart,
+    count(*) FILTER (
+        WHERE dispersion.dispersion_pct > mart.tolerance_of(
+            CASE WHEN dispersion.is_converted THEN 'reference_rate' ELSE 'same' END,
+            analysis.tolerance_pct,
+            analysis.reference_rate_pct
+        )
+    ) AS apart,
     100.0 * apart / comparable AS apart_pct, -- noqa: RF02
     median(dispersion.dispersion_pct) AS median_dispersion_pct,
     max(dispersion.dispersion_pct) AS highest_dispersion_pct
