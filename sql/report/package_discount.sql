@@ -7,10 +7,19 @@
 -- highest_discount_pct: Largest discount, in percent.
 -- dearer_in_package: Number of offers that cost more inside a package.
 -- with_floor: Number of compared offers that state a hotel-only floor: only these can leak.
--- exposed: Number of compared offers whose package total is below the hotel-only floor.
+-- exposed: Number of compared offers whose package total is below the hotel-only floor by more than the tolerance.
 -- exposed_pct: exposed in percent of with_floor; NULL: no floor is stated.
 -- median_leak_pct: Median distance of exposed package totals below the floor, in percent of the floor; > 0.
-WITH paired AS (
+WITH judged AS (
+    SELECT
+        pair.*,
+        pair.leak > mart.tolerance(pair.hotel_floor, analysis.tolerance_pct, unit.minor_unit) AS is_exposed
+    FROM mart.package_discount AS pair
+    CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
+),
+
+paired AS (
     SELECT
         pair.source,
         pair.market,
@@ -20,9 +29,9 @@ WITH paired AS (
         max(pair.discount_pct) AS highest_discount_pct,
         count(*) FILTER (WHERE pair.discount < 0) AS dearer_in_package,
         count(pair.hotel_floor) AS with_floor,
-        count(pair.leak) AS exposed,
-        median(pair.leak_pct) AS median_leak_pct
-    FROM mart.package_discount AS pair
+        count(*) FILTER (WHERE pair.is_exposed) AS exposed,
+        median(pair.leak_pct) FILTER (WHERE pair.is_exposed) AS median_leak_pct
+    FROM judged AS pair
     GROUP BY pair.source, pair.market
 )
 
