@@ -1,6 +1,6 @@
 -- One row per detail offer and its exact pair in the reference market: prices including what is paid at the property.
 -- Only fees that both answers state are counted; a fee that one of them does not state is unknown, not 0. It is 0 only
--- if that answer's excluded charges are the sum of the fees that it states, which leaves nothing for the others.
+-- if that answer's excluded charges are the sum of the fees that it states, but for rounding: nothing is left for it.
 -- fees_compared: Number of mandatory fees known in both answers: resort fee, child fee, city tax, service fee.
 -- fees: Sum of the compared fees in the market, in currency.
 -- reference_fees: Sum of the compared fees in the reference market, in reference_currency.
@@ -23,9 +23,11 @@ WITH fee AS (
             offer.resort_fee,
             offer.child_resort_fee,
             offer.city_taxes,
-            offer.hotel_service_fee
+            offer.hotel_service_fee,
+            unit.minor_unit
         ) AS is_all
     FROM mart.offer_latest AS offer
+    LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
     WHERE offer.source = 'detail'
 ),
 

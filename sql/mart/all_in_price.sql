@@ -1,11 +1,12 @@
 -- One row per detail offer on sale: its price including everything that must be paid at the property.
 -- mandatory_charges: Sum of the four named fees, as far as stated, in currency; 0: none excluded; NULL: unknown.
 -- fees_stated: Number of the four named fees that are stated.
--- optional_charges: excluded_charges - mandatory_charges, in currency, where > 0: optional extras; NULL: unknown.
+-- optional_charges: excluded_charges - mandatory_charges where > charges_rounding, else 0: optional; NULL: unknown.
 -- all_in_total: total + mandatory_charges, in currency; NULL: the charges are unknown.
 -- drip_ratio: excluded_charges / (total + excluded_charges); NULL: not stated.
 -- mandatory_drip_ratio: mandatory_charges / all_in_total: the share that the total does not show.
 -- included_ratio: included_charges / total; NULL: not stated.
+-- charges_rounding: Most that rounded fees can differ from a rounded sum, in currency: a minor unit per stated fee.
 SELECT
     offer.source,
     offer.property_id,
@@ -43,12 +44,15 @@ SELECT
     END AS mandatory_charges,
     -- greatest() ignores NULL: an unknown amount would become 0.
     CASE
-        WHEN offer.excluded_charges < mandatory_charges THEN 0::DECIMAL(18, 4) -- noqa: RF03
+        WHEN offer.excluded_charges - mandatory_charges <= fees_stated * coalesce(unit.minor_unit, 0.01) -- noqa: RF03
+            THEN 0::DECIMAL(18, 4)
         ELSE (offer.excluded_charges - mandatory_charges)::DECIMAL(18, 4) -- noqa: RF03
     END AS optional_charges,
     (offer.total + mandatory_charges)::DECIMAL(18, 4) AS all_in_total, -- noqa: RF03
     offer.excluded_charges::DOUBLE / nullif(offer.total + offer.excluded_charges, 0)::DOUBLE AS drip_ratio,
     mandatory_charges::DOUBLE / nullif(all_in_total, 0)::DOUBLE AS mandatory_drip_ratio, -- noqa: RF03
-    offer.included_charges::DOUBLE / nullif(offer.total, 0)::DOUBLE AS included_ratio
+    offer.included_charges::DOUBLE / nullif(offer.total, 0)::DOUBLE AS included_ratio,
+    (fees_stated * coalesce(unit.minor_unit, 0.01))::DECIMAL(18, 4) AS charges_rounding -- noqa: RF03
 FROM mart.offer_latest AS offer
+LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
 WHERE offer.source = 'detail'

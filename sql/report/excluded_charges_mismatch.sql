@@ -1,4 +1,4 @@
--- One row per detail offer whose excluded charges are less than the sum of the named fees.
+-- One row per detail offer whose excluded charges are less than the sum of the named fees by more than rounding.
 -- size_pct: amount in percent of total; always > 0.
 -- amount: Named fees - excluded charges, in currency; always > 0.
 WITH mismatch AS (
@@ -7,12 +7,15 @@ WITH mismatch AS (
         offer.mandatory_charges - offer.excluded_charges AS excess,
         100 * excess::DOUBLE / offer.total::DOUBLE AS size_pct -- noqa: RF02
     FROM mart.all_in_price AS offer
-    WHERE offer.fees_stated > 0 AND offer.mandatory_charges > offer.excluded_charges AND offer.total > 0
+    WHERE
+        offer.fees_stated > 0
+        AND offer.mandatory_charges - offer.excluded_charges > offer.charges_rounding
+        AND offer.total > 0
 )
 
 SELECT
     'excluded_charges_mismatch' AS rule,
-    1 AS rule_version,
+    2 AS rule_version,
     mart.subject_key('excluded_charges_mismatch', concat_ws('|', mismatch.source, mismatch.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(mismatch.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,

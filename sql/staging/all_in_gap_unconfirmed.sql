@@ -25,7 +25,8 @@ WITH priced AS MATERIALIZED (
             offer.resort_fee,
             offer.child_resort_fee,
             offer.city_taxes,
-            offer.hotel_service_fee
+            offer.hotel_service_fee,
+            unit.minor_unit
         ) AS is_all
     FROM night.flag_unconfirmed AS evidence
     CROSS JOIN night.sweep AS sweep
@@ -34,6 +35,7 @@ WITH priced AS MATERIALIZED (
             offer.source = evidence.item.source -- noqa: RF01
             AND offer.property_id = evidence.item.property_id -- noqa: RF01
             AND offer.offer_key = evidence.item.offer_key -- noqa: RF01
+    LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
     WHERE
         evidence.rule = 'all_in_gap'
         AND offer.is_offered

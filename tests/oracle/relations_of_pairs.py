@@ -15,12 +15,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 from history import CELL, OFFER, UNOBSERVED_NIGHTS, Row, key_of
-from relations_of_prices import FAMILY_OF, PRODUCT, comparable
+from relations_of_prices import FAMILY_OF, MINOR_UNITS, PRODUCT, comparable
 
 TOLERANCE_PCT, REFERENCE_RATE_PCT = Decimal("0.5"), Decimal(3)
 MEDIUM_PCT, HIGH_PCT = 2.0, 5.0
-MINOR_UNITS = 100
-"""Ten-thousandths in the smallest coin of all currencies that the lake asks for."""
 SAME = ("source", "sweep_id", "property_id", "product_type", "check_in", "nights", "party", "room_no")
 BASES = ("same", "supplier_rate", "reference_rate")
 """Those that come first are counted in a market's score."""

@@ -31,6 +31,8 @@ _SCHEMA = {
     "excluded_charges": pl.Int64, "resort_fee": pl.Int64, "child_resort_fee": pl.Int64, "city_taxes": pl.Int64,
     "hotel_service_fee": pl.Int64, "discount_pct": pl.Float64,
 }  # fmt: skip
+MINOR_UNITS = 100
+"""Ten-thousandths in the smallest coin of all currencies that the lake asks for."""
 FEES = ("resort_fee", "child_resort_fee", "city_taxes", "hotel_service_fee")
 
 
@@ -296,7 +298,10 @@ def stay_price(offers: pl.DataFrame) -> pl.DataFrame:
 
 
 def all_in_price(offers: pl.DataFrame) -> pl.DataFrame:
-    """`mart.all_in_price`: T + the four named fees, which are due at the property; drip = EC / (T + EC)."""
+    """`mart.all_in_price`: T + the four named fees, which are due at the property; drip = EC / (T + EC).
+
+    What is left of EC is optional, unless rounding each stated fee to the smallest coin may have caused it.
+    """
     stated = pl.sum_horizontal(pl.col(fee).is_not_null().cast(pl.Int64) for fee in FEES)
     mandatory = (
         pl.when(stated > 0)
@@ -304,14 +309,15 @@ def all_in_price(offers: pl.DataFrame) -> pl.DataFrame:
         .when(pl.col("excluded_charges") == 0)
         .then(0)
     )
+    left = pl.col("excluded_charges") - pl.col("mandatory_charges")
+    is_left = left > MINOR_UNITS * pl.col("fees_stated")
     return (
         offers.filter(pl.col("source") == "detail")
         .with_columns(fees_stated=stated, mandatory_charges=mandatory)
         .with_columns(all_in_total=pl.col("total") + pl.col("mandatory_charges"))
         .select(
             *STAY, "room_stay_id", *PRODUCT, "total", "fees_stated", "mandatory_charges", "all_in_total",
-            optional_charges=pl.max_horizontal(pl.col("excluded_charges") - pl.col("mandatory_charges"), 0)
-            + 0 * pl.col("excluded_charges") * pl.col("mandatory_charges"),
+            optional_charges=pl.when(is_left).then(left).when(left.is_not_null()).then(0),
             drip_ratio=pl.col("excluded_charges") / (pl.col("total") + pl.col("excluded_charges")),
             mandatory_drip_ratio=pl.col("mandatory_charges") / pl.col("all_in_total"),
             included_ratio=pl.col("included_charges") / pl.col("total"),
