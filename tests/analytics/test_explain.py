@@ -178,7 +178,7 @@ def test_the_command_prints_what_leads_to_a_flag(lake, monkeypatch, capsys):
 
     code, text = reported(flag_id)
     assert code == 0
-    for expected in ("show raw/", "SHA-256", "wrong_discount, version 2", '"market"', "number by number", "total"):
+    for expected in ("show raw/", "SHA-256", "wrong_discount, version 3", '"market"', "number by number", "total"):
         assert expected in text
     code, text = reported(flag_id, "--format", "json")
     document = json.loads(text)

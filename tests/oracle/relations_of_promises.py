@@ -12,6 +12,7 @@ from typing import Any
 
 from history import OFFER, History, Row, days_before, key_of
 from raw_zone import Sweep
+from relations_of_prices import MINOR_UNITS
 
 CHECK_IN_HOUR, HORIZON_HOURS = 15, 24 * 30
 ROUNDING = 0.51
@@ -84,6 +85,8 @@ def broken_promises(history: History, kinds: Kinds) -> list[Row]:
         if row["total"] is None or not row["pre_promo_total"]:
             continue
         names, taken_off = row["names_price_promotion"], row["pre_promo_total"] - row["total"]
+        # No price is more precise than the smallest coin.
+        taken_off = 0 if abs(taken_off) <= MINOR_UNITS else taken_off
         rules = {
             "total_above_reference": taken_off < 0,
             "phantom_promotion": taken_off == 0 and names is True,
