@@ -42,7 +42,7 @@ _COUNTS = {
     "offers": "Offers that were stored.",
     "rejects": "Answers, or parts of them, that could not be read.",
     "requests": "Requests sent, counting every attempt.",
-    "price_changes": "Offers whose price changed since the night before.",
+    "price_changes": "Offers on sale on both nights, this and the one before, whose price changed.",
 }
 
 

@@ -104,7 +104,7 @@ def refuse_failed_rules(summary: NightSummary, tolerated: int) -> None:
 
 def lines_of(summary: NightSummary) -> list[tuple[str, str]]:
     """Return the summary as pairs of a label and a text, in their order."""
-    since = f"{summary.price_changes:,} since the night of {summary.previous_date}"
+    since = f"{summary.price_changes:,} since the night of {summary.previous_date} (offers on sale on both nights)"
     return [
         ("sweep", f"{summary.sweep_id} (supplier: {summary.supplier})"),
         ("planned cells", f"{summary.planned:,}{'' if summary.is_complete else ' (ended early)'}"),

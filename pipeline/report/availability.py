@@ -145,8 +145,9 @@ def _path(reader: Reader) -> Section:
         f"{rose:,} prices rose and {fell:,} fell, of {pairs:,} comparisons"
         if pairs
         else "No price has been seen twice yet",
-        "Each offer is compared with itself as last seen, so a change in what is on sale does not count as a price "
-        "change. The chained index shows direction, not level: each market and product type starts at 100.",
+        "Each offer on sale on both nights, two in a row that requested it, is compared with itself. A change in what "
+        "is on sale does not count as a price change, nor does an offer that comes back at another price. The chained "
+        "index shows direction, not level: each market and product type starts at 100.",
         path,
         towards_the_stay(path, "index_first", "Index, first lead time = 100", weight="pairs") if pairs else (),
         why_empty=_TWICE,

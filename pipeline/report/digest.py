@@ -18,6 +18,7 @@ from pipeline.report.words import said
 
 _STATUS_COLOURS = ("#4477aa", "#b9c6d2", "#8a8a8a", "#d65a6f", "#b2412f", "#e0c060")
 _FIRST_NIGHT = "This is the first published night: price changes appear from the second night on."
+_NO_MOVE = "No total of an offer on sale on both nights has changed."
 # Nights drawn, moves listed, and moves in the figures.
 _NIGHTS, _LARGEST, _MOVES = 30, 10, 1000
 
@@ -87,11 +88,12 @@ def _moves(reader: Reader, changes: Changes) -> Section:
         else "No earlier night to compare prices with"
         if reader.is_first_night
         else "No price changed",
-        "Each offer is compared with itself, so a change in what is on sale does not count as a price change. List "
-        "and detail answers are two series: an offer in both counts once in each.",
+        "Each offer on sale on both nights, tonight and the last before that requested it, is compared with itself. "
+        "A change in what is on sale does not count as a price change, nor does an offer that comes back at another "
+        "price. List and detail answers are two series: an offer in both counts once in each.",
         steps,
         [svg(drawn)] if steps.height else (),
-        why_empty=_FIRST_NIGHT if reader.is_first_night else "No total has changed.",
+        why_empty=_FIRST_NIGHT if reader.is_first_night else _NO_MOVE,
         source="report.price_move",
     )
 
@@ -121,8 +123,8 @@ def _largest(reader: Reader, moves: pl.DataFrame) -> Section:
     return Section(
         "largest_moves",
         title,
-        "For each property, the offer whose total changed most. The figures name the sweep, search and offer of both "
-        "nights, which lead to the raw answers.",
+        "For each property, the offer on sale on both nights whose total changed most. The figures name the sweep, "
+        "search and offer of both nights, which lead to the raw answers.",
         moves,
         columns=[
             PROPERTY,
@@ -134,7 +136,7 @@ def _largest(reader: Reader, moves: pl.DataFrame) -> Section:
             Column("total", "Now", digits=2, currency="currency"),
             Column("change_pct", "Change", "%", 1, is_change=True),
         ],
-        why_empty=_FIRST_NIGHT if reader.is_first_night else "No total has changed.",
+        why_empty=_FIRST_NIGHT if reader.is_first_night else _NO_MOVE,
         shown=_LARGEST,
         source="report.price_move",
     )

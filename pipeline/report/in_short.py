@@ -119,7 +119,7 @@ def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
     if reader.is_first_night:
         return []
     if changes.largest.height == 0:
-        return [Point("No price changed since the offers were last seen.", "price_changes")]
+        return [Point("No price changed among offers on sale on both nights.", "price_changes")]
     row, moves = changes.largest.row(0, named=True), changes.moves
     name = f"{row['property_name']}, " if row["property_name"] else ""
     largest = f"{percent(row['change_pct'], is_change=True)}, to {money(row['total'], row['currency'])}"

@@ -1,4 +1,4 @@
--- One row: offers whose total has changed since they were last seen.
+-- One row: offers on sale on both nights whose total differs.
 SELECT
     count(*) AS offers,
     count(*) FILTER (WHERE change_pct > 0) AS rose,

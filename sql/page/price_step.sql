@@ -1,4 +1,4 @@
--- One row per whole percent of change: offers whose total has changed by that much since they were last seen.
+-- One row per whole percent of change: offers on sale on both nights whose total differs by that much.
 -- from_pct: change_pct, rounded down; -30 and 30 include everything beyond.
 SELECT
     floor(greatest(-30, least(30, change_pct)))::BIGINT AS from_pct,

@@ -1,6 +1,7 @@
 -- One row per source, market, product type and lead days: how totals change as check-in approaches, over all sweeps.
--- Each offer is compared with itself as last seen, so a change of what is offered is not a price change. A change
--- between answers several days apart is spread evenly over these days; lead times that no sweep saw are left out.
+-- Each offer is compared with itself if it was on sale in two answers in a row, so a change of what is offered is not a
+-- price change, nor is an offer that comes back at another total. A change between answers several days apart is spread
+-- evenly over these days; lead times that no sweep saw are left out.
 -- sweeps: Number of sweeps that saw such offers.
 -- seen: Number of offers seen, summed over the sweeps.
 -- pairs: Number of offers seen whose previous answer also had a total: the comparable ones.

@@ -35,7 +35,14 @@ NIGHT = NightSummary(
 def test_a_summary_has_the_counts_planned_done_stored_and_changed_and_the_paths():
     reported = [text for _, text in lines_of(NIGHT)]
 
-    for said in ("1,200", "900", "345", "1 h 1 min", "6,789", "12 since the night of 2029-12-31"):
+    for said in (
+        "1,200",
+        "900",
+        "345",
+        "1 h 1 min",
+        "6,789",
+        "12 since the night of 2029-12-31 (offers on sale on both nights)",
+    ):
         assert said in reported
     for said in ("34 open, 5 new", "7 to decide, 2 new; see: nightaudit cases", str(NIGHT.file), str(NIGHT.reports)):
         assert said in reported

@@ -228,7 +228,7 @@ def price_volatility(history: History) -> list[Row]:
 
 
 def price_move(history: History) -> list[Row]:
-    """`report.price_move`: totals of the last night that are others than when the offer was seen before."""
+    """`report.price_move`: other totals on the last night, of offers that were on sale on both nights."""
     assert history.latest is not None
     on_sale = {key_of(row, OFFER): row for row in history.on_sale()}
     return [

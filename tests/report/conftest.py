@@ -17,12 +17,20 @@ FORMULA = "=HYPERLINK(0)"
 CHECK_IN = date(2030, 3, 1)
 
 
-def night(lake, number: int, totals: dict[int, int], before: dict[int, int] | None = None, market: str = "GB") -> None:
-    """Load and publish a night: a total for each property, `before` promotions; names that must not be trusted."""
+def night(
+    lake, number: int, totals: dict[int, int], before: dict[int, int] | None = None, market: str = "GB", gone: int = 0
+) -> None:
+    """Load and publish a night: a total for each property, `before` promotions; names that must not be trusted.
+
+    `gone` is the property that is answered without an offer.
+    """
     cells = [
         {"property_id": key, "search_id": key * 256 + 1, "market": market, "check_in": CHECK_IN, "offers": 1}
         for key in totals
     ]
+    if gone:
+        nothing = {"search_id": gone * 256 + 1, "market": market, "check_in": CHECK_IN, "status": "no_offer"}
+        cells.append({"property_id": gone} | nothing)
     offers = [
         {
             "property_id": key,

@@ -420,6 +420,21 @@ def test_offers_that_came_and_went_are_counted_tonight_and_over_the_last_nights(
 
 
 @pytest.mark.slow
+def test_an_offer_that_comes_back_at_another_price_is_no_price_change_and_each_page_says_so(lake):
+    """Property 1 is not on sale on the second night, and dearer on the third."""
+    night(lake, 1, {2: 100, 3: 100}, gone=1)
+    night(lake, 2, {1: 120, 2: 100, 3: 110})
+    digest, availability = write_reports(lake, ["digest", "availability"])
+    assert digest.title.endswith("; 1 price changed")
+    overview = lake.root / "reports" / "index.html"
+    texts = [" ".join(page.read_text().split()) for page in (digest.file, availability.file, overview)]
+    assert ["on sale on both nights" in text for text in texts] == [True, True, True]
+    assert not [text for text in texts if "last time they were seen" in text or "as last seen" in text]
+    (limited,) = write_reports(lake, ["digest"], Scope(property_id=2))
+    assert "No price changed among offers on sale on both nights." in limited.file.read_text()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [1, 3])
 def test_the_digest_says_how_properties_get_names_where_most_have_none(tmp_path, named):
     made = Lake(str(tmp_path / "lake"))

@@ -31,8 +31,8 @@ _BY_LEAD = (
 
 PRICE_MOVE = Table(
     "price_move",
-    "One row per sweep, source, market, product type and lead days: how totals changed since offers were last seen. "
-    "Append-only.",
+    "One row per sweep, source, market, product type and lead days: how totals changed between two answers "
+    "in a row that had the offer. Append-only.",
     ("sweep_id", "source", "market", "product_type", "lead_days"),
     (
         *_BY_LEAD,

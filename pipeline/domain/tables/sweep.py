@@ -127,7 +127,11 @@ SWEEP_PUBLISHED = Table(
         required("offers_changed", LONG, "Offer keys with a value that changed since they were last seen."),
         required("offers_gone", LONG, "Offer keys that are no longer on sale."),
         required("offers_back", LONG, "Offer keys that were gone and are on sale again."),
-        required("price_changes", LONG, "Offer keys whose total changed since they were last seen."),
+        required(
+            "price_changes",
+            LONG,
+            "Offer keys on sale on both nights (this and the one before that requested them) whose total differs.",
+        ),
     ),
 )
 
