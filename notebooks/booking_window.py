@@ -68,7 +68,9 @@ def _(ask, mo):
     markets = mo.ui.multiselect(_markets, value=_markets[:5], label="Markets")
     product_type = mo.ui.dropdown(["Hotel", "Package"], value="Hotel", label="Product")
     ending = mo.ui.dropdown(
-        {"sold out": "sold_out", "off sale for any reason": "off_sale"}, value="off sale for any reason", label="Ending"
+        {"answered without a room": "sold_out", "off sale for any reason": "off_sale"},
+        value="off sale for any reason",
+        label="Ending",
     )
     furthest = mo.ui.slider(5, 365, value=60, label="Maximum days before check-in", show_value=True)
     mo.hstack([markets, product_type, ending, furthest], justify="start", wrap=True)
@@ -249,7 +251,7 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
         furthest=furthest.value,
     )
     _is_any = ending.value == "off_sale"
-    _ended = "went off sale" if _is_any else "were reported as sold out"
+    _ended = "went off sale" if _is_any else "were answered without a room"
     _steps = (
         alt.Chart(curve)
         .mark_line(interpolate="step-after")
@@ -257,7 +259,7 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
             x=alt.X("lead_days:Q", title="Days before check-in", sort="descending", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y(
                 "on_sale_share:Q",
-                title="Still on sale (estimate)" if _is_any else "Not reported as sold out (estimate)",
+                title="Still on sale (estimate)" if _is_any else "Not answered without a room (estimate)",
                 axis=alt.Axis(format="%"),
                 scale=alt.Scale(zero=False),
             ),

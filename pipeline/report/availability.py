@@ -106,19 +106,20 @@ def _sell_out(reader: Reader) -> Section:
         "report.sell_out_curve", where="operation = 'multi'", order="ending DESC, market, product_type, lead_days DESC"
     )
     sold_out = int(curves.filter(pl.col("ending") == "sold_out")["ended"].sum())
-    # Always the curve of this ending, or the first cell that is reported as sold out would turn it into another one.
+    # Always the curve of this ending, or the first cell that is answered without a room would turn it into another one.
     curve = curves.filter(pl.col("ending") == "off_sale")
     ended = int(curve["ended"].sum())
     return Section(
         "sell_out_curve",
-        f"{counted(ended, 'cell')} went off sale while observed, {sold_out or 'none'} of them reported as sold out"
+        f"{counted(ended, 'cell')} went off sale while observed, {sold_out or 'none'} of them answered without a room"
         if ended
         else "No cell has gone off sale yet",
         "The estimated share of cells still on sale, by days before check-in. A cell goes off sale when it is answered "
-        "without an offer, whatever the reason: few answers say that it is sold out. A cell still on sale counts for "
-        "as long as it was observed; where few are left (at_risk in the figures), the estimate is poor. Re-openings "
-        "are separate. The figures also have the ending `sold_out`, in which a cell ends only by the supplier's code: "
-        "its share is of cells not reported as sold out, on sale or not.",
+        "without an offer, whatever the reason. Answered without a room: the answer names the property without one, or "
+        "has the code 1023 or 1025; the other cells are absent from the answer, or have another code. A cell still on "
+        "sale counts for as long as it was observed; where few are left (at_risk in the figures), the estimate is "
+        "poor. Re-openings are separate. The figures also have the ending `sold_out`, in which only an answer without "
+        "a room ends a cell: its share is of cells that have had no such answer, on sale or not.",
         curves,
         towards_the_stay(
             curve.with_columns(pl.col("on_sale_share") * 100),

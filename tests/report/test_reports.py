@@ -393,10 +393,12 @@ def test_list_and_detail_answers_are_two_series_and_no_title_adds_them_up(lake):
     assert written.title == "100% of the cells answered by list searches are on sale"
 
 
-def test_the_sell_out_chart_draws_what_is_still_on_sale_also_when_a_cell_is_reported_as_sold_out(lake):
-    """One such cell used to turn the chart into that of cells that are not reported as sold out, on the same axis."""
+def test_the_sell_out_chart_draws_what_is_still_on_sale_also_when_a_cell_is_answered_without_a_room(lake):
+    """One such cell used to turn the chart into that of cells that had no such answer, on the same axis."""
     endings = [{"offers": 1}, {"status": "absent"}, {"status": "absent"}, {"status": "no_offer", "code": 1023}]
-    for number, of in ((1, [{"offers": 1}] * 4), (2, endings)):
+    # The answer names the property without a room, as a list does: without a code.
+    endings.append({"status": "no_offer"})
+    for number, of in ((1, [{"offers": 1}] * 5), (2, endings)):
         cells = [
             {"property_id": at, "search_id": at * 256 + 1, "check_in": CHECK_IN} | each for at, each in enumerate(of, 4)
         ]
@@ -410,7 +412,8 @@ def test_the_sell_out_chart_draws_what_is_still_on_sale_also_when_a_cell_is_repo
     (written,) = write_reports(lake, ["availability"])
     sections = json.loads(written.file.with_suffix(".json").read_text())["sections"]
     (section,) = (each for each in sections if each["name"] == "sell_out_curve")
-    assert section["title"] == "3 cells went off sale while observed, 1 of them reported as sold out"
+    assert section["title"] == "4 cells went off sale while observed, 2 of them answered without a room"
+    assert "names the property without one, or has the code 1023 or 1025" in section["note"]
     (chart,) = re.findall(r'<section id="sell_out_curve">.*?</section>', written.file.read_text(), re.DOTALL)
     lowest = min(row["on_sale_share"] for row in section["rows"] if row["ending"] == "off_sale")
     assert lowest < min(row["on_sale_share"] for row in section["rows"] if row["ending"] == "sold_out")
