@@ -185,6 +185,7 @@ class FindingRule:
     meaning: str
     relation: str
     numbers: Sequence[str]
+    unit: str = "%"
     severity: str = "By size_pct and the bounds of ref.analysis."
     planted: bool = True
     concerns: str = "property"

@@ -7,7 +7,7 @@ from pipeline.report.cost import COST, NOTE, SINCE, cost_and_since, costly_first
 from pipeline.report.findings import by_severity, most_severe
 from pipeline.report.page import PROPERTY, Column, Section, named
 from pipeline.report.read import PROPERTY_PAGES, Reader
-from pipeline.report.words import rule_said
+from pipeline.report.words import rule_said, unit_said
 
 _SHOWN = 15
 # Sentences of a finding about two prices that may be wrong about which of them deviates.
@@ -104,9 +104,12 @@ def _sizes(markets: pl.Expr) -> pl.Expr:
     examples = pl.col("examples").explode()
     # One that says which price deviates, if there is one.
     example = pl.coalesce(examples.filter(~examples.str.contains(_IN_DOUBT)).first(), examples.first())
+    unit = pl.col("rule").first().map_elements(unit_said, return_dtype=pl.String)
+    # Of a range, only the end has a unit that is a word.
+    between = pl.when(unit == "%").then(unit).otherwise(pl.lit(""))
     # If all have the size in the example, it is not repeated.
     is_said = (lowest == highest) & example.str.contains(
-        pl.format("(?:^|[^0-9.]){}0?%", lowest.abs().cast(pl.String).str.escape_regex())
+        pl.format("(?:^|[^0-9.]){}0?{}", lowest.abs().cast(pl.String).str.escape_regex(), unit)
     )
     is_above = lowest > 0
     return pl.format(
@@ -119,13 +122,20 @@ def _sizes(markets: pl.Expr) -> pl.Expr:
         pl.when(lowest.is_null() | is_said)
         .then(pl.lit(""))
         .when((lowest == highest) & is_above)
-        .then(pl.format(", a difference of {}%", lowest))
+        .then(pl.format(", a difference of {}{}", lowest, unit))
         .when(lowest == highest)
-        .then(pl.format(", {}%", lowest))
+        .then(pl.format(", {}{}", lowest, unit))
         .when(is_above)
-        .then(pl.format(", differences of {}% to {}%", lowest, highest))
+        .then(pl.format(", differences of {}{} to {}{}", lowest, between, highest, unit))
         .otherwise(
-            pl.format(", {}% to {}{}%", lowest, pl.when(highest > 0).then(pl.lit("+")).otherwise(pl.lit("")), highest)
+            pl.format(
+                ", {}{} to {}{}{}",
+                lowest,
+                between,
+                pl.when(highest > 0).then(pl.lit("+")).otherwise(pl.lit("")),
+                highest,
+                unit,
+            )
         ),
         example,
     )

@@ -10,7 +10,7 @@ from pipeline.lake.relations import MOST_SEVERE_FIRST, finding_rules
 from pipeline.report.page import PROPERTY, Column, Section, named
 from pipeline.report.read import Reader
 from pipeline.report.rows_held import ROWS_OF_A_PAGE
-from pipeline.report.words import rule_said
+from pipeline.report.words import rule_said, unit_said
 
 # The most severe first.
 SEVERITIES = ("high", "medium", "low")
@@ -156,7 +156,7 @@ def findings(
         columns=[
             *WHAT_AND_WHERE,
             ALIKE,
-            Column("size_pct", "Size", "%", 1),
+            Column("size_pct", "Size", digits=1, unit_in="size_unit"),
             Column("snapshots", "Nights seen", digits=0),
             Column("finding", "In words, and the flag", is_wide=True, below="flag_id", links="pages"),
         ],
@@ -169,4 +169,11 @@ def findings(
         .then(pl.concat_list(pl.struct(pl.lit("the case").alias("text"), pl.col("case_page").alias("href"))))
         .alias("pages")
     )
-    return replace(made, lines=made.table.with_columns(pages))
+    # Rules in one table differ in their unit.
+    units = pl.col("rule").map_elements(_unit, return_dtype=pl.String).alias("size_unit")
+    return replace(made, lines=made.table.with_columns(pages, units))
+
+
+def _unit(rule: str) -> str:
+    """Return the unit of a rule's sizes as it follows a number in a table: `%` or ` points`."""
+    return unit_said(rule).replace("percentage ", "")

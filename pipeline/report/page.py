@@ -26,9 +26,9 @@ _LONGEST = 240
 class Column:
     """A column of a table on a page, and how its values are written.
 
-    Numbers have `digits`, changes a sign; `currency` is the column with the currency of an amount. Long text is
-    `is_wide` and wraps. `below` is the column shown in small print below it, or instead of a missing value; `links` is
-    the column of links, each with a text and an href.
+    Numbers have `digits`, changes a sign; `currency` is the column with the currency of an amount, `unit_in` the column
+    with a unit that differs from row to row. Long text is `is_wide` and wraps. `below` is the column shown in small
+    print below it, or instead of a missing value; `links` is the column of links, each with a text and an href.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Column:
     currency: str | None = None
     is_change: bool = False
     links: str | None = None
+    unit_in: str | None = None
 
     def text(self, row: Mapping[str, Any]) -> str:
         """Return the value of a row as text."""
@@ -49,6 +50,8 @@ class Column:
         written = cut(said(self.name, value)) if isinstance(value, str) else shown(value, self.digits)
         sign = "+" if self.is_change and value is not None and value > 0 and _is_seen(written) else ""
         unit = f" {row[self.currency]}" if self.currency and value is not None and row[self.currency] else ""
+        if self.unit_in and value is not None:
+            unit = row[self.unit_in]
         return f"{sign}{written}{unit}"
 
     def small(self, row: Mapping[str, Any]) -> str | None:

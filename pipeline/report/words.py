@@ -143,6 +143,12 @@ def rule_said(rule: str) -> str:
     return _VALUES["rule"].get(rule) or rule.replace("_", " ").capitalize()
 
 
+def unit_said(rule: str) -> str:
+    """Return the unit of a rule's sizes as it follows their number: `%`, or ` percentage points`."""
+    found = finding_rules().get(rule)
+    return f" {found.unit}" if found and found.unit != "%" else "%"
+
+
 def first_of(name: str, printed: Sequence[str]) -> str:
     """Return who has the first of some printed values, with its verb: `DE has`, `DE and 2 more have`."""
     more = sum(value == printed[0] for value in printed) - 1

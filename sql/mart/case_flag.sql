@@ -17,7 +17,7 @@
 -- scope_until: When too few properties showed the rule; NULL: enough do, or a case of a property.
 -- properties_showing: Number of properties of the market with open findings of the rule; NULL: none.
 -- properties_on_sale: Number of properties of the market on sale; NULL: unknown.
--- market_pct: If the property deviates from most of its market: the median there, in percent; NULL: it does not.
+-- market_pct: If the property deviates from most of its market: the median there, in the unit of its rule; NULL: not.
 -- begins_case: TRUE: no finding of the case was open before the night of this one, or only not compared or requested.
 -- is_known: TRUE: a price that this night found was only off sale, not compared or not requested, and is as far off.
 WITH flagged AS (

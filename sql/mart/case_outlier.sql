@@ -4,8 +4,8 @@
 -- rule: Rule of the findings.
 -- market: Market in which most properties have such findings.
 -- property_id: Property that deviates.
--- size_pct: Median size of its open flags, in percent.
--- market_pct: Median of size_pct over the properties of the market, in percent.
+-- size_pct: Median size of its open flags, in the unit of its rule.
+-- market_pct: Median of size_pct over the properties of the market.
 SELECT
     outlier.rule,
     outlier.market,

@@ -17,13 +17,14 @@
 -- properties_on_sale: Number of properties of the market on sale; NULL: unknown.
 -- higher: Number of properties with open findings of a size above zero.
 -- lower: Number of properties with open findings of a size below zero.
--- lowest_pct: Smallest size of its counted findings, in percent.
--- median_pct: Median size of its counted findings, in percent.
--- highest_pct: Largest size of its counted findings, in percent.
--- highest_below_pct: Largest size of them below zero, in percent; NULL: none.
--- lowest_above_pct: Smallest size of them above zero, in percent; NULL: none.
+-- lowest_pct: Smallest size of its counted findings, in its unit.
+-- median_pct: Median size of its counted findings, in its unit.
+-- highest_pct: Largest size of its counted findings, in its unit.
+-- highest_below_pct: Largest size of them below zero, in its unit; NULL: none.
+-- lowest_above_pct: Smallest size of them above zero, in its unit; NULL: none.
+-- unit: Unit of its sizes as it follows their numbers: `%`, or ` percentage points`.
 -- has_direction: TRUE: sizes above and below zero differ in meaning.
--- market_pct: If the property deviates from most of its market: the median there, in percent; NULL: it does not.
+-- market_pct: If the property deviates from most of its market: the median there, in its unit; NULL: it does not.
 -- exposure_weight: Sum of the weights of its properties with open findings; a property without a weight counts 1.
 -- markets: Markets of its counted findings.
 -- is_of_packages: TRUE: all open findings are about packages.
@@ -157,6 +158,10 @@ sized AS (
             'market_disparity', 'all_in_gap', 'fx_markup', 'penalty_amount_off_formula', 'total_above_reference'
         )
         OR min(flag.size_pct) < 0 AS has_direction,
+        CASE
+            WHEN any_value(flag.rule) IN ('wrong_discount', 'floor_eats_promotion') THEN ' percentage points'
+            ELSE '%'
+        END AS unit,
         count(late.flag_id) > 0 AS is_lagging
     FROM mart.case_flag AS flag
     LEFT JOIN report.late_markup AS late
@@ -192,6 +197,7 @@ SELECT
     sized.highest_below_pct,
     sized.lowest_above_pct,
     sized.has_direction,
+    sized.unit,
     grouped.market_pct,
     coalesce(weighed.exposure_weight, 0) AS exposure_weight,
     sized.markets,

@@ -22,9 +22,9 @@
 -- offers: Number of offers (or other subjects) with its open flags, once for all currencies; 0: it is closed.
 -- stays: Number of stays with such flags; 0: not about a stay, such as a property gone quiet.
 -- properties: Number of properties with such flags.
--- lowest_pct: Smallest size of its open flags, in percent; of a closed case, of all its flags.
--- median_pct: Median size of its open flags, in percent; of a closed case, of all its flags.
--- highest_pct: Largest size of its open flags, in percent; of a closed case, of all its flags.
+-- lowest_pct: Smallest size of its open flags, in the unit of its rule; of a closed case, of all its flags.
+-- median_pct: Median size of its open flags, in the unit of its rule; of a closed case, of all its flags.
+-- highest_pct: Largest size of its open flags, in the unit of its rule; of a closed case, of all its flags.
 -- exposure_weight: Sum of the weights of its properties with open flags; a property without a weight counts 1.
 -- amounts: Sum over stays of the middle absolute amount (the lower of two) of its open flags, by currency; closed: all.
 -- first_seen_at: Start of the first sweep that raised one of its flags.
@@ -60,11 +60,11 @@ acknowledged AS (
         noted.acknowledged_at,
         CASE
             WHEN noted.acknowledged_lowest_pct IS NULL OR NOT sized.has_direction
-                THEN format('{:.1f}%', noted.acknowledged_pct)
+                THEN format('{:.1f}', noted.acknowledged_pct)
             WHEN abs(noted.acknowledged_lowest_pct) > abs(noted.acknowledged_highest_pct)
-                THEN format('{:+.1f}%', noted.acknowledged_lowest_pct)
-            ELSE format('{:+.1f}%', noted.acknowledged_highest_pct)
-        END AS acknowledged_size,
+                THEN format('{:+.1f}', noted.acknowledged_lowest_pct)
+            ELSE format('{:+.1f}', noted.acknowledged_highest_pct)
+        END || sized.unit AS acknowledged_size,
         CASE
             WHEN noted.acknowledged_stays = 1 THEN '1 stay'
             WHEN noted.acknowledged_stays > 1 THEN format('{:,} stays', noted.acknowledged_stays)
@@ -158,7 +158,7 @@ SELECT
             THEN said.evidence[1].finding
         ELSE
             format(
-                '{}{}{}{}. {}',
+                '{}{}{}. {}',
                 CASE
                     -- A mark-up is found once per property: its offers are not each.
                     WHEN each.rule = 'fx_markup' THEN ''
@@ -192,48 +192,59 @@ SELECT
                             )
                     ELSE format(' of {:,} properties', each.properties)
                 END,
-                CASE
-                    WHEN each.lowest_pct IS NULL THEN ''
-                    -- Dearer and cheaper prices are two sentences to a property, and one range would hide both.
-                    WHEN each.rule = 'fx_markup' AND each.higher > 0 AND each.lower > 0
-                        THEN
-                            format(', {:+.1f}%', each.lowest_above_pct)
-                            || CASE
-                                WHEN round(each.lowest_above_pct, 1) = round(each.highest_pct, 1) THEN ''
-                                ELSE format(' to {:+.1f}%', each.highest_pct)
-                            END
-                            || format(' at {:,} of them, {:+.1f}%', each.higher, each.lowest_pct)
-                            || CASE
-                                WHEN round(each.lowest_pct, 1) = round(each.highest_below_pct, 1) THEN ''
-                                ELSE format(' to {:+.1f}%', each.highest_below_pct)
-                            END
-                            || format(' at {:,}', each.lower)
-                    WHEN
-                        round(each.lowest_pct, 1) = round(each.highest_pct, 1)
-                        -- The example states the size if all have one.
-                        AND regexp_matches(
-                            said.evidence[1].finding, format('(^|[^0-9.]){:.1f}0?%', abs(each.lowest_pct))
-                        )
-                        THEN ''
-                    WHEN greatest(abs(each.lowest_pct), abs(each.highest_pct)) >= 1e6
-                        THEN format(', {:+.3g}% to {:+.3g}%', each.lowest_pct, each.highest_pct)
-                    WHEN round(each.lowest_pct, 1) = round(each.highest_pct, 1) AND each.has_direction
-                        THEN format(', {:+.1f}%', each.lowest_pct)
-                    WHEN round(each.lowest_pct, 1) = round(each.highest_pct, 1)
-                        THEN format(', a difference of {:.1f}%', each.lowest_pct)
-                    WHEN each.has_direction THEN format(', {:+.1f}% to {:+.1f}%', each.lowest_pct, each.highest_pct)
-                    ELSE format(', differences of {:.1f}% to {:.1f}%', each.lowest_pct, each.highest_pct)
-                END,
-                CASE
-                    WHEN
-                        each.scope = 'property'
-                        OR round(each.lowest_pct, 1) = round(each.highest_pct, 1)
-                        OR (each.rule = 'fx_markup' AND least(each.higher, each.lower) > 0)
-                        OR abs(each.median_pct) >= 1e6
-                        THEN ''
-                    WHEN each.has_direction THEN coalesce(format(', median {:+.1f}%', each.median_pct), '')
-                    ELSE coalesce(format(', median {:.1f}%', each.median_pct), '')
-                END,
+                -- Sizes are written in percent, and their unit put in its place; of a range, points follow its end.
+                replace(
+                    replace(
+                        CASE
+                            WHEN each.lowest_pct IS NULL THEN ''
+                            -- Dearer and cheaper prices are two sentences to a property, and one range would hide both.
+                            WHEN each.rule = 'fx_markup' AND each.higher > 0 AND each.lower > 0
+                                THEN
+                                    format(', {:+.1f}%', each.lowest_above_pct)
+                                    || CASE
+                                        WHEN round(each.lowest_above_pct, 1) = round(each.highest_pct, 1) THEN ''
+                                        ELSE format(' to {:+.1f}%', each.highest_pct)
+                                    END
+                                    || format(' at {:,} of them, {:+.1f}%', each.higher, each.lowest_pct)
+                                    || CASE
+                                        WHEN round(each.lowest_pct, 1) = round(each.highest_below_pct, 1) THEN ''
+                                        ELSE format(' to {:+.1f}%', each.highest_below_pct)
+                                    END
+                                    || format(' at {:,}', each.lower)
+                            WHEN
+                                round(each.lowest_pct, 1) = round(each.highest_pct, 1)
+                                -- The example states the size if all have one.
+                                AND regexp_matches(
+                                    said.evidence[1].finding,
+                                    format('(^|[^0-9.]){:.1f}0?{}', abs(each.lowest_pct), each.unit)
+                                )
+                                THEN ''
+                            WHEN greatest(abs(each.lowest_pct), abs(each.highest_pct)) >= 1e6
+                                THEN format(', {:+.3g}% to {:+.3g}%', each.lowest_pct, each.highest_pct)
+                            WHEN round(each.lowest_pct, 1) = round(each.highest_pct, 1) AND each.has_direction
+                                THEN format(', {:+.1f}%', each.lowest_pct)
+                            WHEN round(each.lowest_pct, 1) = round(each.highest_pct, 1)
+                                THEN format(', a difference of {:.1f}%', each.lowest_pct)
+                            WHEN each.has_direction
+                                THEN format(', {:+.1f}% to {:+.1f}%', each.lowest_pct, each.highest_pct)
+                            ELSE format(', differences of {:.1f}% to {:.1f}%', each.lowest_pct, each.highest_pct)
+                        END
+                        || CASE
+                            WHEN
+                                each.scope = 'property'
+                                OR round(each.lowest_pct, 1) = round(each.highest_pct, 1)
+                                OR (each.rule = 'fx_markup' AND least(each.higher, each.lower) > 0)
+                                OR abs(each.median_pct) >= 1e6
+                                THEN ''
+                            WHEN each.has_direction THEN coalesce(format(', median {:+.1f}%', each.median_pct), '')
+                            ELSE coalesce(format(', median {:.1f}%', each.median_pct), '')
+                        END,
+                        '% to ',
+                        CASE each.unit WHEN '%' THEN '% to ' ELSE ' to ' END
+                    ),
+                    '%',
+                    each.unit
+                ),
                 said.evidence[1].finding
             )
     END
@@ -242,9 +253,11 @@ SELECT
         ELSE
             format(' Median of the properties with this finding in {}: ', each.markets[1])
             || CASE
-                WHEN each.has_direction THEN format('{:+.1f}%.', each.market_pct)
-                ELSE format('{:.1f}%.', each.market_pct)
+                WHEN each.has_direction THEN format('{:+.1f}', each.market_pct)
+                ELSE format('{:.1f}', each.market_pct)
             END
+            || each.unit
+            || '.'
     END
     -- Of "its prices", a property would rightly say that its room-only prices are equal.
     || CASE WHEN each.is_of_packages AND each.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END

@@ -27,8 +27,8 @@ def case(case_id: str, market: str | None, property_id: int | None = 7, **said: 
     row = {"case_id": case_id, "market": market, "property_id": property_id, "property_name": f"Hotel {property_id}"}
     row |= {"markets": market or "", "ended_by": "value"}
     row |= {
-        "rule": "wrong_discount",
-        "rule_words": "Stated discount does not match the prices",
+        "rule": "unnamed_promotion",
+        "rule_words": "Price struck through, no promotion named",
         "status": "open",
         "severity": "high",
     }
@@ -67,9 +67,9 @@ def test_one_problem_in_several_markets_is_one_line_that_names_them_and_their_ca
     )
     found = calls(cases).rows(named=True)
     assert [(row["property_id"], row["rule"], row["market"], row["case_id"]) for row in found] == [
-        (7, "wrong_discount", "DE, SE", "case-1 case-2"),
+        (7, "unnamed_promotion", "DE, SE", "case-1 case-2"),
         (7, "fx", "GB", "case-3"),
-        (8, "wrong_discount", "US", "case-4"),
+        (8, "unnamed_promotion", "US", "case-4"),
     ]
     assert found[0]["finding"] == "4 offers in 2 markets, differences of 4.0% to 9.0%. Of SE."
     assert found[0]["flags"] == 4
@@ -145,8 +145,8 @@ def test_of_problems_of_one_severity_what_costs_most_is_called_about_first_howev
     points = cases_points(cases)
     assert [point.text.split(" about")[0] for point in points[1:]] == ["Call Hotel 10", "Call Hotel 7", "Call Hotel 9"]
     assert points[0].text.startswith(
-        "2 problems opened: Stated discount does not match the prices (Hotel 8); "
-        "Stated discount does not match the prices (Hotel 7). 2 problems persist. Whom to call first: properties with "
+        "2 problems opened: Price struck through, no promotion named (Hotel 8); "
+        "Price struck through, no promotion named (Hotel 7). 2 problems persist. Whom to call first: properties with "
         "problems of high severity, then the others;"
     )
     assert points[3].text.endswith("Of SE. Cost: 30,000 EUR, found since 14 Oct 2026.")
@@ -174,7 +174,7 @@ def test_three_properties_are_called_whatever_the_supplier_has_to_be_called_abou
         "Then call the supplier about market GB",
         "Then call the supplier about all markets",
     ]
-    assert named[3].text.startswith("Then call the supplier about market GB: Stated discount")
+    assert named[3].text.startswith("Then call the supplier about market GB: Price struck through")
     assert named[3].text.endswith("Cost: 9,000 EUR, found since 14 Oct 2026.")
     assert named[4].text.endswith("Cost: 8,000 EUR, found since 14 Oct 2026. Also call about market SE.")
     assert "What is about a market or the supplier follows." in first.text
@@ -316,7 +316,7 @@ def test_new_problems_are_named_at_once_and_each_call_leads_to_the_section_of_it
         case("case-4", "DE", 9, status="new", **costs(50)),
     )
     first, *calls_ = cases_points(cases)
-    assert first.text.startswith("2 problems opened: Stated discount does not match the prices (Hotel 9); Stated")
+    assert first.text.startswith("2 problems opened: Price struck through, no promotion named (Hotel 9); Price")
     assert [(point.bold, point.section) for point in (first, *calls_)] == [
         ("", "new_cases"),
         ("Call Hotel 7", "open_cases"),
@@ -354,6 +354,21 @@ def test_a_range_has_its_sign_at_both_ends_and_an_example_without_doubt_comes_fi
         case("case-2", "DE", lowest_pct=7.4, highest_pct=7.4, evidence=[doubtful, certain]),
     )
     assert calls(cases)["finding"].to_list() == ["4 offers in 2 markets, -6.9% to +7.4%. Of DE: +7.4%."]
+
+
+def test_a_discount_that_is_wrong_is_so_by_percentage_points():
+    """Discounts of 15 and 29 percent are stated, and 10 percent are taken off."""
+    sizes = {"rule": "wrong_discount", "lowest_pct": 5.0, "highest_pct": 5.0}
+    cases = [
+        case("case-1", "SE", **sizes),
+        case("case-2", "DE", **sizes | {"highest_pct": 19.0}),
+        case("case-3", "SE", 8, **sizes | {"rule": "floor_eats_promotion"}),
+        case("case-4", "DE", 8, **sizes | {"rule": "floor_eats_promotion"}),
+    ]
+    assert calls(frame(*cases))["finding"].to_list() == [
+        "4 offers in 2 markets, differences of 5.0 to 19.0 percentage points. Of SE.",
+        "4 offers in 2 markets, a difference of 5.0 percentage points. Of SE.",
+    ]
 
 
 def test_what_may_be_no_problem_is_checked_before_a_call():
@@ -401,9 +416,9 @@ def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property
         case("case-3", "SE", 7),
     )
     assert [point.text.split(". ")[0] for point in cases_points(cases)[1:]] == [
-        "Call Hotel 7 about: Stated discount does not match the prices (SE)",
-        "Then call the supplier about market SE: Stated discount does not match the prices",
-        "Then call the supplier about all markets: Stated discount does not match the prices",
+        "Call Hotel 7 about: Price struck through, no promotion named (SE)",
+        "Then call the supplier about market SE: Price struck through, no promotion named",
+        "Then call the supplier about all markets: Price struck through, no promotion named",
     ]
     assert [point.bold for point in cases_points(cases[:1])[1:]] == ["Call the supplier about market SE"]
 
@@ -432,7 +447,7 @@ def test_a_market_ends_for_itself_while_the_suppliers_case_stands():
         names = ["scope", "market", "property_id", "status"]
         schema = dict.fromkeys(names, pl.String) | {"property_id": pl.Int64}
         pair = {name: pl.lit(None, pl.String) for name in ("base_currency", "currency")}
-        cases = pl.DataFrame(rows, schema, orient="row").with_columns(**pair, rule=pl.lit("wrong_discount"))
+        cases = pl.DataFrame(rows, schema, orient="row").with_columns(**pair, rule=pl.lit("unnamed_promotion"))
         return ended_of(cases).select("scope", "market").rows()
 
     of_two = ("market", "ES", None, "part_of"), ("market", "PT", None, "part_of")
@@ -449,12 +464,12 @@ def test_problems_that_ended_are_named_the_most_costly_first():
     ended = frame(case("case-1", "SE", 7), case("case-2", "DE", None), case("case-3", "SE", 8), case("case-4", "DE", 7))
     (point,) = ended_points(ended)
     named = ("Hotel 7, SE, DE", "DE", "Hotel 8, SE")
-    first = "; ".join(f"Stated discount does not match the prices ({each})" for each in named)
+    first = "; ".join(f"Price struck through, no promotion named ({each})" for each in named)
     assert point.text == f"3 problems (4 cases) ended: {first}."
     (gone,) = ended_points(frame(case("case-1", "SE", 7, ended_by="gone"), case("case-2", "DE", 7)))
     assert gone.text == (
-        "2 problems ended: Stated discount does not match the prices (Hotel 7, SE; the offer is gone); "
-        "Stated discount does not match the prices (Hotel 7, DE)."
+        "2 problems ended: Price struck through, no promotion named (Hotel 7, SE; the offer is gone); "
+        "Price struck through, no promotion named (Hotel 7, DE)."
     )
     many = frame(*(case(f"case-{number}", "SE", number) for number in range(5)))
     assert ended_points(many)[0].text.endswith("; and 2 more problems.")

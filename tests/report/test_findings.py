@@ -8,6 +8,7 @@ import pytest
 from pipeline.report import findings as module
 from pipeline.report.findings import Flags, findings
 from pipeline.report.rows_held import rows_held
+from pipeline.report.table_cells import cells
 
 
 def flags(*found: tuple[str, int, str]) -> Flags:
@@ -23,6 +24,7 @@ def flags(*found: tuple[str, int, str]) -> Flags:
                 "property_name": f"Hotel {at}",
                 "market": market,
                 "case_page": None,
+                "size_pct": 5.0,
             }
             for number, (rule, at, market) in enumerate(found)
         ],
@@ -41,6 +43,15 @@ def test_alike_findings_are_one_row_with_their_number_and_the_figures_have_each(
     ]
     assert section.figure_rows == section.figures.height == 302
     assert section.title == "302 findings are open: all high"
+
+
+def test_sizes_of_rules_in_one_table_have_their_unit_beside_them():
+    found = flags(("unnamed_promotion", 1, "DE"), ("wrong_discount", 2, "DE"), ("floor_eats_promotion", 3, "DE"))
+    section = findings("f", found, "", "")
+    (size,) = (column for column in section.columns if column.name == "size_pct")
+    assert (size.label, size.unit) == ("Size", "")
+    assert [size.text(row) for row in section.rows] == ["5.0%", "5.0 points", "5.0 points"]
+    assert 'class="n" data-label="Size">5.0 points<' in cells([size], section.rows[1], (), "")
 
 
 def test_each_property_has_a_row_before_any_has_a_second_that_is_not_among_the_first():

@@ -71,12 +71,13 @@ def rules() -> str:
             f"`{rule.full_name}`",
             rule.makes,
             ", ".join(rule.subject),
+            rule.unit,
             _plain(rule.severity),
             _plain(rule.meaning),
         ]
         for rule in finding_rules().values()
     )
-    return table(("rule", "title", "relation", "makes", "subject", "severity", "meaning"), rows)
+    return table(("rule", "title", "relation", "makes", "subject", "unit of sizes", "severity", "meaning"), rows)
 
 
 def audit() -> str:

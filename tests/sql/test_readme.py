@@ -89,6 +89,17 @@ def test_a_step_of_a_night_comes_after_those_that_it_reads():
         assert own & set(steps) <= set(steps[:place]), name
 
 
+def test_the_unit_of_a_size_is_the_one_that_its_rule_declares():
+    (named,) = re.findall(r"IN \(([^)]*)\)\s+THEN '( percentage points)'", relation("mart", "case_size").sql)
+    points = {rule.name for rule in finding_rules().values() if rule.unit == named[1].strip()}
+    assert points == set(re.findall(r"'(\w+)'", named[0])) == {"wrong_discount", "floor_eats_promotion"}
+    assert {rule.unit for rule in finding_rules().values()} == {"%", "percentage points"}
+    for rule in finding_rules().values():
+        in_points = "percentage points" in relation("report", rule.relation).meanings["size_pct"].lower()
+        # The relation of three other rules says so of one.
+        assert in_points == (rule.name in points or rule.relation == "promotion_arithmetic")
+
+
 def test_a_rule_names_a_report_that_lists_its_findings_or_none():
     assert {rule.page for rule in finding_rules().values() if rule.makes == "flags"} == {"", "parity", "promotions"}
     assert {rule.page for rule in finding_rules().values() if rule.makes != "flags"} == {""}

@@ -94,7 +94,12 @@ FINDING_COLUMNS = (
         "`low`, `medium` or `high`: by size_pct, unless its rule says otherwise.",
         ("low", "medium", "high"),
     ),
-    Column("size_pct", NUMBER, "Size of the finding in percent of the value that it is compared with."),
+    Column(
+        "size_pct",
+        NUMBER,
+        "Size of the finding in percent of the value that it is compared with; of `wrong_discount` and "
+        "`floor_eats_promotion` in percentage points.",
+    ),
     Column("amount", MONEY, "Size of the finding in currency; NULL: it is not about money."),
     Column("source", TEXT, "`multi` or `detail`: the series that it is found in; NULL: not in a single series."),
     Column("property_id", LONG, "The supplier's property id; NULL: not about a single property."),
@@ -178,7 +183,7 @@ CASE_OUTLIER = Table(
         required("rule", TEXT, "Rule of the findings."),
         required("market", TEXT, "Market whose properties mostly have them."),
         required("property_id", LONG, "Property that deviates; it is a case in addition to its market's."),
-        required("size_pct", NUMBER, "Median size of its open flags, in percent."),
+        required("size_pct", NUMBER, "Median size of its open flags, in the unit of its rule."),
         required("market_pct", NUMBER, "Median of the same over the properties of the market."),
     ),
 )
