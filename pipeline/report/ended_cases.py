@@ -99,7 +99,7 @@ def ended_problems(ended: pl.DataFrame) -> pl.DataFrame:
             pl.coalesce("market", "markets").drop_nulls().str.join(", ").replace("", None).alias("in"),
             pl.col("property_name").first(),
             most_severe(),
-            pl.col("evidence").list.first().struct.field("finding").first().alias("finding"),
+            pl.col("finding").first(),
             pl.col("case_id").str.join(" ").alias("case_id"),
             pl.col("case_id").filter(~has_page).str.join(" ").replace("", None).alias("without_page"),
             page.filter(has_page).alias("pages"),

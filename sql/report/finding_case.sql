@@ -97,6 +97,18 @@ acknowledged AS (
     LEFT JOIN mart.case_amount AS owed ON owed.case_id = noted.case_id
     CROSS JOIN ref.analysis AS analysis
     WHERE noted.acknowledged_at >= sized.known_since
+),
+
+said AS (
+    SELECT
+        best.case_id,
+        best.evidence,
+        -- What was answered of one market would read as if it were of all of them.
+        CASE
+            WHEN len(best.evidence) > 1 THEN regexp_replace(best.evidence[1].finding, ' \([0-9]+ cells answered\)', '')
+            ELSE best.evidence[1].finding
+        END AS example
+    FROM mart.case_evidence AS best
 )
 
 SELECT
@@ -155,7 +167,7 @@ SELECT
     CASE
         WHEN
             each.flags <= 1 OR (each.rule = 'fx_markup' AND each.scope = 'property')
-            THEN said.evidence[1].finding
+            THEN said.example
         ELSE
             format(
                 '{}{}{}. {}',
@@ -215,7 +227,7 @@ SELECT
                                 round(each.lowest_pct, 1) = round(each.highest_pct, 1)
                                 -- The example states the size if all have one.
                                 AND regexp_matches(
-                                    said.evidence[1].finding,
+                                    said.example,
                                     format('(^|[^0-9.]){:.1f}0?{}', abs(each.lowest_pct), each.unit)
                                 )
                                 THEN ''
@@ -245,7 +257,7 @@ SELECT
                     '%',
                     each.unit
                 ),
-                said.evidence[1].finding
+                said.example
             )
     END
     || CASE
@@ -302,7 +314,7 @@ SELECT
     each.opened_at
 FROM mart.case_size AS each
 CROSS JOIN latest
-INNER JOIN mart.case_evidence AS said ON said.case_id = each.case_id
+INNER JOIN said ON said.case_id = each.case_id
 LEFT JOIN mart.case_amount AS owed ON owed.case_id = each.case_id
 LEFT JOIN mart.case_noted AS noted ON noted.case_id = each.case_id
 LEFT JOIN acknowledged ON acknowledged.case_id = each.case_id
