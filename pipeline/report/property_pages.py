@@ -110,7 +110,8 @@ def _listed(known: Mapping[int, OfProperty], about: Mapping[int, Mapping[str, An
         f"{with_cases:,} of {counted(len(known), 'property has', 'properties have')} open problems",
         "The property with the costliest problem comes first. Its problems are listed by cost, and the cost shown is "
         "that of the first one, over all its markets. What is not about an amount comes last. Each property has a page "
-        f"with its cases, prices, floors and promotions; at most {PROPERTIES} per night do. Names, cities, brands and "
+        f"with its cases, prices, floors and promotions; at most {PROPERTIES} per night do. Offers are those on sale, "
+        "one in both a list and a detail answer once. Names, cities, brands and "
         "groups come from `nightaudit load properties FILE`.",
         rows,
         columns=[
