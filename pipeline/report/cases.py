@@ -105,8 +105,8 @@ def _sizes(markets: pl.Expr) -> pl.Expr:
     # One that says which price deviates, if there is one.
     example = pl.coalesce(examples.filter(~examples.str.contains(_IN_DOUBT)).first(), examples.first())
     unit = pl.col("rule").first().map_elements(unit_said, return_dtype=pl.String)
-    # Of a range, only the end has a unit that is a word.
-    between = pl.when(unit == "%").then(unit).otherwise(pl.lit(""))
+    # Of a range, words follow its end alone.
+    between = pl.when(unit.str.starts_with("%")).then(pl.lit("%")).otherwise(pl.lit(""))
     # If all have the size in the example, it is not repeated.
     is_said = (lowest == highest) & example.str.contains(
         pl.format("(?:^|[^0-9.]){}0?{}", lowest.abs().cast(pl.String).str.escape_regex(), unit)

@@ -175,5 +175,5 @@ def findings(
 
 
 def _unit(rule: str) -> str:
-    """Return the unit of a rule's sizes as it follows a number in a table: `%` or ` points`."""
+    """Return the unit of a rule's sizes as it follows a number in a table, such as `%` or ` points`."""
     return unit_said(rule).replace("percentage ", "")

@@ -144,9 +144,10 @@ def rule_said(rule: str) -> str:
 
 
 def unit_said(rule: str) -> str:
-    """Return the unit of a rule's sizes as it follows their number: `%`, or ` percentage points`."""
+    """Return the unit of a rule's sizes as it follows their number, such as `%` or ` percentage points`."""
     found = finding_rules().get(rule)
-    return f" {found.unit}" if found and found.unit != "%" else "%"
+    unit = found.unit if found else "%"
+    return unit if unit.startswith("%") else f" {unit}"
 
 
 def first_of(name: str, printed: Sequence[str]) -> str:

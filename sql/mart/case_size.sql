@@ -22,7 +22,7 @@
 -- highest_pct: Largest size of its counted findings, in its unit.
 -- highest_below_pct: Largest size of them below zero, in its unit; NULL: none.
 -- lowest_above_pct: Smallest size of them above zero, in its unit; NULL: none.
--- unit: Unit of its sizes as it follows their numbers: `%`, or ` percentage points`.
+-- unit: Unit of its sizes as it follows their numbers: `%`, `% of the total` or ` percentage points`.
 -- has_direction: TRUE: sizes above and below zero differ in meaning.
 -- market_pct: If the property deviates from most of its market: the median there, in its unit; NULL: it does not.
 -- exposure_weight: Sum of the weights of its properties with open findings; a property without a weight counts 1.
@@ -160,6 +160,7 @@ sized AS (
         OR min(flag.size_pct) < 0 AS has_direction,
         CASE
             WHEN any_value(flag.rule) IN ('wrong_discount', 'floor_eats_promotion') THEN ' percentage points'
+            WHEN any_value(flag.rule) = 'excluded_charges_mismatch' THEN '% of the total'
             ELSE '%'
         END AS unit,
         count(late.flag_id) > 0 AS is_lagging

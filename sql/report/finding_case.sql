@@ -204,7 +204,7 @@ SELECT
                             )
                     ELSE format(' of {:,} properties', each.properties)
                 END,
-                -- Sizes are written in percent, and their unit put in its place; of a range, points follow its end.
+                -- Sizes are written in percent, and their unit put in its place; of a range, words follow its end.
                 replace(
                     replace(
                         CASE
@@ -251,11 +251,11 @@ SELECT
                             WHEN each.has_direction THEN coalesce(format(', median {:+.1f}%', each.median_pct), '')
                             ELSE coalesce(format(', median {:.1f}%', each.median_pct), '')
                         END,
-                        '% to ',
-                        CASE each.unit WHEN '%' THEN '% to ' ELSE ' to ' END
+                        '%',
+                        each.unit
                     ),
-                    '%',
-                    each.unit
+                    each.unit || ' to ',
+                    CASE WHEN starts_with(each.unit, '%') THEN '% to ' ELSE ' to ' END
                 ),
                 said.example
             )

@@ -356,18 +356,21 @@ def test_a_range_has_its_sign_at_both_ends_and_an_example_without_doubt_comes_fi
     assert calls(cases)["finding"].to_list() == ["4 offers in 2 markets, -6.9% to +7.4%. Of DE: +7.4%."]
 
 
-def test_a_discount_that_is_wrong_is_so_by_percentage_points():
-    """Discounts of 15 and 29 percent are stated, and 10 percent are taken off."""
+def test_sizes_have_the_unit_of_their_rule():
+    """Discounts of 15 and 29 percent are stated, and 10 percent are taken off. Fees are measured against the total."""
     sizes = {"rule": "wrong_discount", "lowest_pct": 5.0, "highest_pct": 5.0}
     cases = [
         case("case-1", "SE", **sizes),
         case("case-2", "DE", **sizes | {"highest_pct": 19.0}),
         case("case-3", "SE", 8, **sizes | {"rule": "floor_eats_promotion"}),
         case("case-4", "DE", 8, **sizes | {"rule": "floor_eats_promotion"}),
+        case("case-5", "SE", 9, **sizes | {"rule": "excluded_charges_mismatch"}),
+        case("case-6", "DE", 9, **sizes | {"rule": "excluded_charges_mismatch", "highest_pct": 6.0}),
     ]
     assert calls(frame(*cases))["finding"].to_list() == [
         "4 offers in 2 markets, differences of 5.0 to 19.0 percentage points. Of SE.",
         "4 offers in 2 markets, a difference of 5.0 percentage points. Of SE.",
+        "4 offers in 2 markets, differences of 5.0% to 6.0% of the total. Of SE.",
     ]
 
 

@@ -46,11 +46,12 @@ def test_alike_findings_are_one_row_with_their_number_and_the_figures_have_each(
 
 
 def test_sizes_of_rules_in_one_table_have_their_unit_beside_them():
-    found = flags(("unnamed_promotion", 1, "DE"), ("wrong_discount", 2, "DE"), ("floor_eats_promotion", 3, "DE"))
+    rules = ("unnamed_promotion", "wrong_discount", "floor_eats_promotion", "excluded_charges_mismatch")
+    found = flags(*((rule, 1, "DE") for rule in rules))
     section = findings("f", found, "", "")
     (size,) = (column for column in section.columns if column.name == "size_pct")
     assert (size.label, size.unit) == ("Size", "")
-    assert [size.text(row) for row in section.rows] == ["5.0%", "5.0 points", "5.0 points"]
+    assert [size.text(row) for row in section.rows] == ["5.0%", "5.0 points", "5.0 points", "5.0% of the total"]
     assert 'class="n" data-label="Size">5.0 points<' in cells([size], section.rows[1], (), "")
 
 

@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -23,6 +24,7 @@ from pipeline.lake.relations import (
     sql_folder,
     views,
 )
+from pipeline.report.words import unit_said
 
 SCHEMAS = ("audit", "mart", "measure", "report", "staging")
 
@@ -89,15 +91,18 @@ def test_a_step_of_a_night_comes_after_those_that_it_reads():
         assert own & set(steps) <= set(steps[:place]), name
 
 
-def test_the_unit_of_a_size_is_the_one_that_its_rule_declares():
-    (named,) = re.findall(r"IN \(([^)]*)\)\s+THEN '( percentage points)'", relation("mart", "case_size").sql)
-    points = {rule.name for rule in finding_rules().values() if rule.unit == named[1].strip()}
-    assert points == set(re.findall(r"'(\w+)'", named[0])) == {"wrong_discount", "floor_eats_promotion"}
-    assert {rule.unit for rule in finding_rules().values()} == {"%", "percentage points"}
-    for rule in finding_rules().values():
-        in_points = "percentage points" in relation("report", rule.relation).meanings["size_pct"].lower()
-        # The relation of three other rules says so of one.
-        assert in_points == (rule.name in points or rule.relation == "promotion_arithmetic")
+@pytest.mark.parametrize("rule", finding_rules().values(), ids=lambda rule: rule.name)
+def test_sizes_are_written_in_the_unit_that_their_rule_declares(rule):
+    (cases,) = re.findall(r"(CASE\s(?:(?!CASE).)*END) AS unit,", relation("mart", "case_size").sql, flags=re.DOTALL)
+    query = f"SELECT {cases} FROM (SELECT $rule AS rule) AS flag"  # noqa: S608 - our own file
+    with duckdb.connect() as session:
+        written = session.execute(query, {"rule": rule.name}).fetchone()
+    assert written == (unit_said(rule.name),) == (rule.unit if rule.unit.startswith("%") else f" {rule.unit}",)
+    meaning = relation("report", rule.relation).meanings["size_pct"].lower()
+    # That relation is of several rules.
+    if rule.relation != "promotion_arithmetic":
+        assert (rule.unit == "percentage points") == ("percentage points" in meaning)
+    assert (rule.unit == "% of the total") == ("percent of total" in meaning)
 
 
 def test_a_rule_names_a_report_that_lists_its_findings_or_none():
