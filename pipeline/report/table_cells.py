@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from pipeline.report.page import Column
-from pipeline.report.words import printed
+from pipeline.report.words import place_said, printed
 
 
 def cells(columns: Sequence[Column], row: Mapping[str, Any], pages: Collection[int], folder: str) -> Markup:
@@ -20,7 +20,8 @@ def cells(columns: Sequence[Column], row: Mapping[str, Any], pages: Collection[i
 
 
 def _cell(column: Column, row: Mapping[str, Any], pages: Collection[int], folder: str) -> str:
-    text = _escaped(column.text(row))
+    plain = column.text(row)
+    text, place = _escaped(plain), place_said(column.name, plain)
     if column.name == "property_name" and row["property_id"] in pages:
         text = f'<a href="{_escaped(folder)}{row["property_id"]}.html">{text}</a>'
     if small := column.small(row):
@@ -28,14 +29,15 @@ def _cell(column: Column, row: Mapping[str, Any], pages: Collection[int], folder
     if linked := column.linked(row):
         links = (f'<a href="{_escaped(page["href"])}">{_escaped(page["text"])}</a> ' for page in linked)
         text += f'<span class="pages">Evidence: {"".join(links)}</span>'
-    return f"{_opening(column)}{text}</td>"
+    return f"{_opening(column, place)}{text}</td>"
 
 
 @cache
-def _opening(column: Column) -> str:
+def _opening(column: Column, place: int | None) -> str:
     kind = "n" if column.digits is not None else "t" if column.is_wide else "s"
     label = f"{column.label} ({column.unit})" if column.unit else column.label
-    return f'<td class="{kind}" data-label="{_escaped(label)}">'
+    sort = "" if place is None else f' data-sort="{place}"'
+    return f'<td class="{kind}" data-label="{_escaped(label)}"{sort}>'
 
 
 def _escaped(text: str) -> str:

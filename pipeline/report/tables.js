@@ -136,10 +136,12 @@
     const sort = (at, down) => {
       const isNumber = heads[at].classList.contains("n");
       const value = (row) => {
-        const text = row.cells[at].textContent.trim();
-        return isNumber ? number(text) : text === "–" ? null : text;
+        const cell = row.cells[at], text = cell.textContent.trim();
+        // Words that follow each other otherwise than by letter have a place.
+        return isNumber ? number(text) : cell.dataset.sort || (text === "–" ? null : text);
       };
-      const order = (one, other) => isNumber ? one - other : one.localeCompare(other);
+      // Text by the numbers in it: 7–13 before 30–59.
+      const order = (one, other) => isNumber ? one - other : one.localeCompare(other, undefined, {numeric: true});
       const values = new Map(rows.map((row) => [row, value(row)]));
       body.append(...[...rows].sort((first, second) => {
         const [one, other] = [values.get(first), values.get(second)];

@@ -84,6 +84,14 @@ def role_said(role: str) -> str:
     return _ROLES.get(role, "")
 
 
+# Printed words that follow each other otherwise than by letter, by column.
+_ORDERS: Final[Mapping[str, Sequence[str]]] = {
+    "severity": ("high", "medium", "low"),
+    "status": ("new", "open", "acknowledged", "muted"),
+    # Of several dimensions: weekdays are the only ones.
+    "value_words": tuple(_VALUES["weekday"].values()),
+}
+
 # The label of a chart until the page gives it one.
 UNNAMED: Final = "Chart of the figures linked below it"
 
@@ -91,6 +99,12 @@ UNNAMED: Final = "Chart of the figures linked below it"
 def said(column: str, value: str) -> str:
     """Return the words for a value of a column; by default the value itself."""
     return _VALUES.get(column, {}).get(value, value)
+
+
+def place_said(column: str, text: str) -> int | None:
+    """Return the place of a printed word of a column among those that do not follow each other by letter."""
+    words = _ORDERS.get(column, ())
+    return words.index(text) if text in words else None
 
 
 # Characters that XML forbids, and those that change the direction of the text after them.

@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 
 from pipeline.inputs.load import load
 from pipeline.publish.refresh import refresh
-from pipeline.report.page import Column, Page, Section
+from pipeline.report.page import Column, Page, Section, named
 from pipeline.report.render import render
 from pipeline.report.scope import Scope
 from pipeline.report.write import write_reports
@@ -127,6 +127,38 @@ def test_what_is_missing_comes_last_in_either_direction(browser, tmp_path):
         ("City", "ascending"): [0, 3, 2, 1],
         ("City", "descending"): [2, 3, 0, 1],
     }
+
+
+def test_words_sort_as_they_follow_each_other_and_not_by_letter(browser, tmp_path):
+    """Severities by weight, states of a case by what is to be done, weekdays and ranges of days in their order."""
+    days = ["Sun", "30–59", "Mon", "7–13", "Fri", "0–6"]
+    rows = pl.DataFrame(
+        {
+            "property_id": range(6),
+            "property_name": [f"Hotel {number}" for number in range(6)],
+            "severity": ["low", "high", "medium", "high", "low", "medium"],
+            "status": ["muted", "acknowledged", "open", "new", "open", "new"],
+            "value_words": days,
+            "room": ["Room 10", "Room 9", "Room 1", "Suite", "Attic", "Room 2"],
+        }
+    )
+    columns = [Column("property_name", "Property", is_wide=True), *named(severity="Severity", status="Status")]
+    columns += named(value_words="Value", room="Room")
+    night = {"snapshot_date": "2030-01-01", "sweep_id": "one", "supplier": "sandbox", "is_simulated": True}
+    file = tmp_path / "index.html"
+    section = Section("hotels", "Hotels", "", rows, columns=columns)
+    file.write_text(render("properties", {"section": section, "night": night, "links": [], "places": {}}))
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    found = {}
+    for at, name in enumerate(("Severity", "Status", "Value", "Room"), 1):
+        page.get_by_role("button", name=name).click()
+        found[name] = [row.locator("td").nth(at).inner_text() for row in page.locator("tbody tr").all()]
+    assert found["Severity"] == ["high", "high", "medium", "medium", "low", "low"]
+    assert found["Status"] == ["new", "new", "open", "open", "acknowledged", "muted"]
+    assert [day for day in found["Value"] if day.isalpha()] == ["Mon", "Fri", "Sun"]
+    assert [span for span in found["Value"] if not span.isalpha()] == ["0–6", "7–13", "30–59"]
+    assert found["Room"] == ["Attic", "Room 1", "Room 2", "Room 9", "Room 10", "Suite"]
 
 
 @pytest.mark.parametrize(
