@@ -145,22 +145,26 @@ def exchange_rates(reader: Reader) -> Section:
     off = rates.filter(pl.col("beyond_rounding") > 0).sort(
         [pl.col("median_markup_pct").abs(), "source", "market", "currency"], descending=[True, True, False, False]
     )
+    # An offer in both kinds of answers is counted once: as most titles of the page do, in list answers.
+    source = "multi" if "multi" in off["source"] else "detail"
+    off = off.filter(pl.col("source") == source)
     most = off.row(0, named=True) if off.height else None
+    kind = "" if source == "multi" else f" of {said('source', source)} answers"
+    deviate = counted(int(off["beyond_rounding"].sum()), f"offer{kind} deviates", f"offers{kind} deviate")
     return Section(
         "fx_markup",
         f"{most['market']} is furthest from the reference rate, {most['currency']} against {most['base_currency']}: "
         f"median {percent(most['median_markup_pct'], 2, is_change=True)}"
         if most and abs(most["median_markup_pct"]) >= _SEEN_PCT
-        else f"{counted(int(off['beyond_rounding'].sum()), 'offer deviates', 'offers deviate')} from the reference "
-        "rate; the median offer does not"
+        else f"{deviate} from the reference rate; the median offer does not"
         if most
         else "No offer deviates from the reference rate by more than rounding explains"
         if rates.height
         else "No offer has prices in two currencies with a reference rate",
         "The same offer requested in two currencies, against the reference rate of the day. Above 0, the supplier's "
         "rate is dearer. A gap between the supplier's rate and the reference rate is one case per market and currency "
-        "pair, not a disparity between markets. List and detail answers are counted separately: an offer in both "
-        "counts twice.",
+        "pair, not a disparity between markets. The title is about list answers, unless only detail answers deviate; "
+        "the two are separate series.",
         rates,
         columns=[
             *named(source="Answers", market="Market", currency="Currency", base_currency="Against"),

@@ -23,7 +23,7 @@ from pipeline.replay.case_notes import say_of_case
 from pipeline.report.availability import _cells, _waiting
 from pipeline.report.chart_kinds import around_zero
 from pipeline.report.digest import _quality
-from pipeline.report.gaps import add_up, in_one_currency
+from pipeline.report.gaps import add_up, exchange_rates, in_one_currency
 from pipeline.report.page import share
 from pipeline.report.scope import Scope
 from pipeline.report.write import write_reports
@@ -479,6 +479,25 @@ def test_the_title_about_waiting_says_how_often_a_lower_price_came_and_what_it_w
     assert _waiting(pl.DataFrame([row])) == (
         f"Waiting from 7 days before check-in (NL, Hotel): {said} on average; 12.5% of the offers disappeared"
     )
+
+
+@pytest.mark.parametrize(
+    ("of_list", "of_detail", "said"),
+    [
+        (3388, 384, "3,388 offers deviate from the reference rate; the median offer does not"),
+        (0, 384, "384 offers of detail answers deviate from the reference rate; the median offer does not"),
+        (0, 0, "No offer deviates from the reference rate by more than rounding explains"),
+    ],
+)
+def test_the_title_about_exchange_rates_counts_an_offer_of_two_answers_once(of_list, of_detail, said):
+    pair = {"market": "SE", "currency": "SEK", "base_currency": "EUR", "pairs": 4000, "median_markup_pct": 0.0}
+    rates = [
+        pair | {"source": source, "beyond_rounding": number, "lowest_markup_pct": -1.0, "highest_markup_pct": 1.0}
+        for source, number in (("multi", of_list), ("detail", of_detail))
+    ]
+    section = exchange_rates(SimpleNamespace(rows=lambda *_, **__: pl.DataFrame(rates)))
+    assert section.title == said
+    assert "counts twice" not in section.note
 
 
 def test_sums_of_gaps_are_compared_in_the_currency_of_most_pairs():
