@@ -11,6 +11,8 @@ from pipeline.report.read import Reader
 
 _NO_FLOOR = "No hotel-only offer within these limits states a floor."
 
+# What can become of a selling price that an offer matches.
+_JUDGED = ("comparable", "without_floor", "not_comparable")
 _LOADED_SINCE = (
     "SELECT 1 FROM lake.selling_price AS price "
     "WHERE price.loaded_at > (SELECT max(sweep.finished_at) FROM mart.sweep AS sweep) LIMIT 1"
@@ -104,20 +106,21 @@ def floor_compliance(reader: Reader) -> Section:
         else "No selling prices are loaded",
         "Your selling prices against the floors of the offers that match them. A price without a floor never counts as "
         "compliant; one that is outdated, older than the first answer about its stay, below only one of the floors of "
-        "the answers before and after it, or without a reference rate is not comparable. Prices are judged as they are "
-        "loaded, and findings are made with each night. The title counts prices that name room, board and policy, "
-        "against list answers"
+        "the answers before and after it, or without a reference rate is not comparable. No offer: none that matches the "
+        "price was read, so it is compared on no basis. Prices are judged as they are loaded, and findings are made with "
+        "each night. The title counts prices that name room, board and policy, against list answers"
         + (f", and leaves out {others:,} that had to be converted" if others else "")
-        + "; the other rows compare the same prices less closely, and are never added to it.",
+        + "; the other rows are of prices that name less, or of detail answers, and are never added to it.",
         compliance,
         columns=[
             *named(match_grade="Match", source="Answers", market="Market", currency_basis="Compared on"),
             *whole(planned="Prices", comparable="Comparable", kept="At or above", breaches="Below"),
-            *whole(without_floor="No floor"),
+            *whole(without_floor="No floor", not_comparable="Not comparable", no_offer="No offer"),
             Column("median_below_pct", "Median below", "%", 1),
         ],
         why_empty="Load your selling prices to compare them with the floors: `nightaudit load prices FILE`",
         source="report.floor_compliance",
+        lines=compliance.with_columns(no_offer=pl.col("planned") - pl.sum_horizontal(_JUDGED)),
     )
 
 

@@ -192,14 +192,15 @@ def _persistence(reader: Reader) -> Section:
         else "No offer is dearer than in the reference market",
         "An episode is a run of nights on which an offer was dearer than the same offer in the reference market, on "
         "one currency basis; below the exact grade, it follows the cheapest offer of a board family or cell, "
-        "whichever offer that is. Nights without an answer neither count nor end it. The median leaves out episodes "
-        "that are still running. The title counts each exact offer of a list answer once; the rows of the currency "
-        "bases are never added up, as an offer may be dearer on two.",
+        "whichever offer that is. Nights without an answer neither count nor end it. Ended otherwise: the offer was "
+        "gone, its stay began or the reference market changed. The median is of resolved episodes. The title counts "
+        "each exact offer of a list answer once; the rows of the currency bases are never added up, as an offer may "
+        "be dearer on two.",
         resolution,
         columns=[
             *named(match_grade="Match", source="Answers", market="Market", reference_market="Against"),
             *named(currency_basis="Compared on"),
-            *whole(episodes="Episodes", running="Running", resolved="Resolved"),
+            *whole(episodes="Episodes", running="Running", resolved="Resolved", ended_otherwise="Ended otherwise"),
             Column("median_days_to_resolve", "Median to resolve", "days", 1),
             Column("longest_running_days", "Longest running", "days", 1),
         ],

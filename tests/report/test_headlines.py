@@ -23,8 +23,10 @@ from pipeline.replay.case_notes import say_of_case
 from pipeline.report.availability import _cells, _waiting
 from pipeline.report.chart_kinds import around_zero
 from pipeline.report.digest import _quality
+from pipeline.report.floors import floor_compliance
 from pipeline.report.gaps import add_up, exchange_rates, in_one_currency
 from pipeline.report.page import share
+from pipeline.report.parity import _persistence
 from pipeline.report.scope import Scope
 from pipeline.report.write import write_reports
 
@@ -498,6 +500,36 @@ def test_the_title_about_exchange_rates_counts_an_offer_of_two_answers_once(of_l
     section = exchange_rates(SimpleNamespace(rows=lambda *_, **__: pl.DataFrame(rates)))
     assert section.title == said
     assert "counts twice" not in section.note
+
+
+def parts_of(section) -> list[tuple[int, int]]:
+    """Return, of each row, the number in the first column of counts and the sum of those that it consists of."""
+    labels = {column.label: column.name for column in section.columns}
+    names = ("Running", "Resolved", "Ended otherwise", "At or above", "Below", "No floor", "Not comparable", "No offer")
+    parts = [labels[name] for name in names if name in labels]
+    total = labels.get("Episodes") or labels["Prices"]
+    return [(row[total], sum(row[part] for part in parts)) for row in section.rows]
+
+
+def test_the_columns_of_a_row_add_up_to_what_it_counts():
+    """Episodes that ended otherwise, and prices that are outdated or match no offer, used to be left out."""
+    of = {"match_grade": "exact", "source": "multi", "market": "DE", "currency_basis": "same"}
+    episodes = {"episodes": 1296, "running": 394, "resolved": 60, "ended_otherwise": 842}
+    days = {"reference_market": "GB", "median_days_to_resolve": 2.0, "longest_running_days": 9.0}
+    reader = SimpleNamespace(
+        rows=lambda *_, **__: pl.DataFrame([of | episodes | days]), total=lambda _: {"running": 394, "converted": 0}
+    )
+    persistence = _persistence(reader)
+    assert parts_of(persistence) == [(1296, 1296)]
+    assert "gone, its stay began or the reference market changed" in persistence.note
+    prices = {"planned": 291, "comparable": 232, "kept": 230, "breaches": 2, "without_floor": 18, "not_comparable": 41}
+    unmatched = of | dict.fromkeys(prices, 0) | {"planned": 284, "currency_basis": None, "median_below_pct": None}
+    rows = pl.DataFrame([of | prices | {"median_below_pct": 17.9}, unmatched])
+    nothing = pl.DataFrame()
+    floors = floor_compliance(SimpleNamespace(rows=lambda *_, **__: rows, query=lambda _: nothing))
+    assert parts_of(floors) == [(291, 291), (284, 284)]
+    assert [row["no_offer"] for row in floors.rows] == [0, 284]
+    assert floors.title == "2 of 232 selling prices lie below the floor"
 
 
 def test_sums_of_gaps_are_compared_in_the_currency_of_most_pairs():
