@@ -193,9 +193,9 @@ def _persistence(reader: Reader) -> Section:
         "An episode is a run of nights on which an offer was dearer than the same offer in the reference market, on "
         "one currency basis; below the exact grade, it follows the cheapest offer of a board family or cell, "
         "whichever offer that is. Nights without an answer neither count nor end it. Ended otherwise: the offer was "
-        "gone, its stay began or the reference market changed. The median is of resolved episodes. The title counts "
-        "each exact offer of a list answer once; the rows of the currency bases are never added up, as an offer may "
-        "be dearer on two.",
+        "gone or no longer requested, its stay began, or the reference market or the currency basis changed. The "
+        "median is of resolved episodes. The title counts each exact offer of a list answer once; the rows of the "
+        "currency bases are never added up, as an offer may be dearer on two.",
         resolution,
         columns=[
             *named(match_grade="Match", source="Answers", market="Market", reference_market="Against"),

@@ -13,6 +13,8 @@ from pipeline.report.property_problems import cases_section, rules_section
 
 # Check-ins with a chart, and markets with a line.
 _CHARTS, _MARKETS = 6, 6
+# Markets named where several are equally far off.
+_TIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +126,8 @@ def _prices(path: pl.DataFrame) -> Section:
 def _parity(rows: pl.DataFrame) -> Section:
     reference = rows["reference_market"][0] if rows.height else ""
     lose, win, pairs = (int(rows[name].sum()) for name in ("lose", "win", "pairs"))
-    furthest = rows.sort(pl.col("median_gap_pct").abs(), descending=True, nulls_last=True, maintain_order=True).head(1)
-    where = (
-        f"; furthest in {furthest['market'][0]}, median {percent(furthest['median_gap_pct'][0], is_change=True)}"
-        if lose or win
-        else ""
-    )
+    furthest = _furthest(rows)
+    where = f"; furthest: {furthest} (median of a check-in)" if (lose or win) and furthest else ""
     return Section(
         "parity",
         f"Of {counted(pairs, 'offer')}, {lose:,} {'is' if lose == 1 else 'are'} dearer than in {reference}, "
@@ -148,6 +146,23 @@ def _parity(rows: pl.DataFrame) -> Section:
         why_empty="No offer of this property is on sale both in the reference market and in another one. The first "
         "night on which one is fills this section.",
         source="mart.market_parity",
+    )
+
+
+def _furthest(rows: pl.DataFrame) -> str:
+    """Return the largest gap of a market and check-in as it is printed, with all markets that have it; empty: 0."""
+    gaps = rows.drop_nulls("median_gap_pct").select("market", "median_gap_pct").unique().sort("market")
+    printed = [(percent(gap, is_change=True), market) for market, gap in gaps.iter_rows()]
+    largest = percent(max((abs(gap) for gap in gaps["median_gap_pct"]), default=0))
+    if largest == percent(0):
+        return ""
+    markets: dict[str, list[str]] = {}
+    for gap, market in printed:
+        if gap.lstrip("+−") == largest and market not in markets.setdefault(gap, []):
+            markets[gap].append(market)
+    return " and ".join(
+        f"{gap} in {', '.join(there) if len(there) <= _TIES else f'{len(there)} markets'}"
+        for gap, there in markets.items()
     )
 
 

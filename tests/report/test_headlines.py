@@ -27,6 +27,7 @@ from pipeline.report.floors import floor_compliance
 from pipeline.report.gaps import add_up, exchange_rates, in_one_currency
 from pipeline.report.page import share
 from pipeline.report.parity import _persistence
+from pipeline.report.property_sections import _parity as _of_property
 from pipeline.report.scope import Scope
 from pipeline.report.write import write_reports
 
@@ -105,7 +106,7 @@ def test_a_market_that_differs_is_not_lost_among_those_that_do_not(tmp_path):
     (day,) = pl.read_csv(page.file.with_name("parity") / "calendar.csv").rows(named=True)
     assert (day["market"], day["median_gap_pct"], day["pairs"], day["lose"]) == ("NL", -15.0, 3, 0)
     about = (page.file.parent / "properties" / "1.html").read_text()
-    assert "Of 3 offers, 0 are dearer than in GB, 1 cheaper; furthest in NL, median −15.0%" in about
+    assert "Of 3 offers, 0 are dearer than in GB, 1 cheaper; furthest: −15.0% in NL (median of a check-in)" in about
     assert "of 3 pairs differ from the reference market (0 dearer, 1 cheaper)" in about
 
 
@@ -502,6 +503,26 @@ def test_the_title_about_exchange_rates_counts_an_offer_of_two_answers_once(of_l
     assert "counts twice" not in section.note
 
 
+def test_the_markets_that_are_furthest_off_are_all_named():
+    """GB comes before US by name alone; DE is as far off in the other direction; one check-in is no market."""
+    gaps = [("DE", 0.61), ("GB", -0.6), ("GB", 0.0), ("NL", None), ("SE", 0.1), ("US", -0.58), ("US", -0.6)]
+    rows = pl.DataFrame(
+        {
+            "reference_market": "FR",
+            "market": [market for market, _ in gaps],
+            "median_gap_pct": [gap for _, gap in gaps],
+            "pairs": 4,
+            "lose": [4 if gap and gap > 0.5 else 0 for _, gap in gaps],
+            "win": [4 if gap and gap < 0 else 0 for _, gap in gaps],
+        }
+    )
+    title = _of_property(rows).title
+    assert title.endswith("12 cheaper; furthest: +0.6% in DE and −0.6% in GB, US (median of a check-in)")
+    assert (
+        _of_property(rows.filter(pl.col("market") == "SE")).title == "Of 4 offers, 0 are dearer than in FR, 0 cheaper"
+    )
+
+
 def parts_of(section) -> list[tuple[int, int]]:
     """Return, of each row, the number in the first column of counts and the sum of those that it consists of."""
     labels = {column.label: column.name for column in section.columns}
@@ -521,7 +542,7 @@ def test_the_columns_of_a_row_add_up_to_what_it_counts():
     )
     persistence = _persistence(reader)
     assert parts_of(persistence) == [(1296, 1296)]
-    assert "gone, its stay began or the reference market changed" in persistence.note
+    assert "gone or no longer requested, its stay began, or the reference market or the" in persistence.note
     prices = {"planned": 291, "comparable": 232, "kept": 230, "breaches": 2, "without_floor": 18, "not_comparable": 41}
     unmatched = of | dict.fromkeys(prices, 0) | {"planned": 284, "currency_basis": None, "median_below_pct": None}
     rows = pl.DataFrame([of | prices | {"median_below_pct": 17.9}, unmatched])
