@@ -60,7 +60,8 @@ def headroom_calendar(reader: Reader) -> Section:
     above = days.filter(pl.col("above_total") > 0).height
     return Section(
         "headroom_calendar",
-        f"A floor is at or above its total on {above:,} of {counted(days.height, 'check-in')} (counted by property)"
+        f"A floor is at or above its total on {above:,} of {counted(days.height, 'check-in')} (a date counts once for "
+        "each property)"
         if days.height
         else "No property and check-in has a floor",
         "The highest floor of a property and check-in, in percent of its offer's total: the mark-up at which it is "

@@ -82,11 +82,12 @@ def gap_decomposition(reader: Reader) -> Section:
         if first
         else "There is no gap to explain",
         "From the reference market's offer to the market's, one factor at a time: policy, board, taxes and fees, "
-        "promotion, currency. The parts and the residual add up to the gap, to the cent. The residual holds the parts "
-        "that the answers do not state, and the market's own price difference. Pairs that meet are left out, even if "
+        "promotion, currency. The parts and the residual add up to the gap, to the cent. The residual is the rest: "
+        "factors that are unknown, such as a fee that an answer does not state, and what the market simply charges "
+        "more or less. Pairs that meet are left out, even if "
         "the supplier's exchange rate makes them differ: see exchange rates. Explained is the share of the gaps that "
-        "is not residual. Not stated is the residual of pairs with an unknown part; own price is the rest: all parts "
-        "are known, and the market simply charges another price for the same offer. The chart shows "
+        "is not residual. Not stated is the residual of pairs with an unknown factor, and own price that of pairs "
+        "whose factors are all known: the market charges another price for the same offer. The chart shows "
         "exact pairs of list answers in the currency of most of them; grades are never mixed, nor currencies compared.",
         parts,
         drawn,

@@ -21,7 +21,8 @@ def on_sale_calendar(reader: Reader) -> Section:
     sold_out = days.filter(pl.col("on_sale_pct") == 0).height
     return Section(
         "calendar",
-        f"{sold_out:,} of {counted(days.height, 'check-in')} (counted by property) have nothing on sale"
+        f"{sold_out:,} of {counted(days.height, 'check-in')} have nothing on sale (a date counts once for each "
+        "property)"
         if days.height
         else "No property and check-in date has an answer",
         "Cells of a property and check-in (all markets, nights, parties and product types) that were on sale when a "

@@ -123,8 +123,9 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame, tolerance: str) -> Section:
         "How a market's offers compare with the same offer in the reference market: win is cheaper, lose is dearer, "
         f"meet is within the tolerance ({tolerance}). The chart shows exact pairs of list answers: same room, board, "
         "policy, stay and party, seen in one sweep. Pairs of the same board family, or of the cheapest offers only, "
-        "compare different products: they have rows of their own and are never added to exact ones. A market is scored "
-        "on pairs in one currency wherever there are any: title and chart leave out its rows on another basis.",
+        "compare different products: they have rows of their own and are never added to exact ones. Where a "
+        "market has pairs in one currency, title and chart show only these; the table also has those that were "
+        "converted.",
         score,
         [svg(drawn, left)] if worst.height else (),
         [
@@ -167,7 +168,7 @@ def _calendar(reader: Reader) -> Section:
     losing = days.filter(pl.col("lose") > 0).height
     return Section(
         "calendar",
-        f"An offer is dearer on {losing:,} of {counted(days.height, 'check-in')} (counted by property)"
+        f"An offer is dearer on {losing:,} of {counted(days.height, 'check-in')} (a date counts once for each property)"
         if days.height
         else "No property and check-in could be compared",
         "Median gap to the reference market over the exact pairs of a property and check-in, in the market that "

@@ -265,8 +265,9 @@ def _length(reader: Reader) -> Section:
         f"{counted(ended, 'promotion')} began and ended while observed"
         if ended
         else "No promotion has been observed from start to end",
-        "Only promotions that began and ended while observed have a known length, and the medians are theirs. The "
-        "longest may still be running. The title counts list answers."
+        "Only promotions that began and ended while observed have a known length, and the medians are theirs: a "
+        "promotion may have begun and ended at any time between two nights. The longest may still be running. "
+        "The title counts list answers."
         + (
             ""
             if ended
@@ -276,8 +277,8 @@ def _length(reader: Reader) -> Section:
         columns=[
             *named(source="Answers", market="Market", product_type="Product"),
             *whole(promotions="Seen", running="Running", comparable="Began and ended"),
-            Column("median_days", "Median, at least", "days", 1),
-            Column("median_days_at_most", "Median, at most", "days", 1),
+            Column("median_days", "Shortest possible median", "days", 1),
+            Column("median_days_at_most", "Longest possible median", "days", 1),
             Column("longest_days", "Longest", "days", 1),
         ],
         why_empty=_NO_PROMOTION,

@@ -5,6 +5,6 @@ SELECT
     offer.property_id,
     offer.search_id,
     offer.offer_no,
-    'available_rooms is ' || offer.available_rooms AS reason
+    'the number of available rooms is ' || offer.available_rooms AS reason
 FROM sweep_files.offer AS offer
 WHERE offer.available_rooms > 10000

@@ -6,7 +6,14 @@ SELECT
     offer.property_id,
     offer.search_id,
     offer.offer_no,
-    'stated ' || offer.discount_pct || ' %, but ' || offer.total || ' of ' || offer.pre_promo_total AS reason
+    format(
+        'a discount of {:.4g}% is stated, but {:,.2f} {} is {:.1f}% off the price before promotions, {:,.2f}',
+        offer.discount_pct::DOUBLE,
+        offer.total::DOUBLE,
+        coalesce(offer.currency, ''),
+        100 * (1 - offer.total::DOUBLE / offer.pre_promo_total::DOUBLE),
+        offer.pre_promo_total::DOUBLE
+    ) AS reason
 FROM sweep_files.offer AS offer
 WHERE
     offer.pre_promo_total > 0

@@ -4,6 +4,6 @@ SELECT
     penalty.property_id,
     penalty.search_id,
     penalty.offer_no,
-    'penalty_pct is ' || penalty.penalty_pct AS reason
+    'the penalty is ' || penalty.penalty_pct || ' %' AS reason
 FROM sweep_files.penalty AS penalty
 WHERE penalty.penalty_pct NOT BETWEEN 0 AND 100

@@ -5,7 +5,7 @@ SELECT
     move.property_id,
     move.search_id,
     NULL::INTEGER AS offer_no,
-    'from ' || move.total_before || ' to ' || move.total || ' ' || move.currency AS reason
+    format('from {:,.2f} to {:,.2f} {}', move.total_before::DOUBLE, move.total::DOUBLE, move.currency) AS reason
 FROM audit.price_move AS move
 INNER JOIN audit.plausible_move AS plausible
     ON

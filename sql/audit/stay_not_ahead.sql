@@ -4,7 +4,7 @@ SELECT
     NULL::BIGINT AS property_id,
     search.search_id,
     NULL::INTEGER AS offer_no,
-    'check_in ' || search.check_in || ', ' || search.nights || ' nights, asked on ' || sweep.snapshot_date AS reason
+    'check-in ' || search.check_in || ', ' || search.nights || ' nights, requested on ' || sweep.snapshot_date AS reason
 FROM sweep_files.search AS search
 CROSS JOIN audit.sweep AS sweep
 WHERE search.check_in <= sweep.snapshot_date OR search.nights < 1

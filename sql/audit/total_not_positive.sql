@@ -4,6 +4,6 @@ SELECT
     offer.property_id,
     offer.search_id,
     offer.offer_no,
-    'total is ' || offer.total AS reason
+    format('the total is {:,.2f} {}', offer.total::DOUBLE, coalesce(offer.currency, '')) AS reason
 FROM sweep_files.offer AS offer
 WHERE offer.total <= 0

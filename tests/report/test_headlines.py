@@ -66,8 +66,11 @@ def test_the_headline_of_the_parity_page_is_the_sum_of_its_tiles(dearer_and_chea
     assert tiles == {"like-for-like pairs": "4", "win": "1", "meet": "2", "lose": "1", "findings": "2"}
     titles = {section["name"]: section["title"] for section in reported["sections"]}
     assert titles["persistence"] == "1 offer is currently dearer than in the reference market"
-    assert titles["calendar"] == "An offer is dearer on 1 of 4 check-ins (counted by property)"
-    assert titles["headroom_calendar"] == "A floor is at or above its total on 1 of 4 check-ins (counted by property)"
+    assert titles["calendar"] == "An offer is dearer on 1 of 4 check-ins (a date counts once for each property)"
+    assert (
+        titles["headroom_calendar"]
+        == "A floor is at or above its total on 1 of 4 check-ins (a date counts once for each property)"
+    )
 
 
 @pytest.mark.slow
@@ -518,9 +521,11 @@ def test_the_markets_that_are_furthest_off_are_all_named():
     )
     title = _of_property(rows).title
     assert title.endswith("12 cheaper; furthest: +0.6% in DE and −0.6% in GB, US (median of a check-in)")
-    assert (
-        _of_property(rows.filter(pl.col("market") == "SE")).title == "Of 4 offers, 0 are dearer than in FR, 0 cheaper"
-    )
+    level = rows.with_columns(median_gap_pct=0.02)
+    assert _of_property(level).title.endswith("12 cheaper")
+    assert _of_property(rows.filter(pl.col("market") == "SE")).title.endswith("0 are dearer than in FR, 0 cheaper")
+    many = rows.with_columns(median_gap_pct=-2.0, market=pl.Series(["DE", "GB", "NL", "SE", "US", "AT", "CH"]))
+    assert _of_property(many).title.endswith("furthest: −2.0% in 7 markets (median of a check-in)")
 
 
 def parts_of(section) -> list[tuple[int, int]]:
