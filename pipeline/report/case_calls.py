@@ -17,8 +17,8 @@ _CALLS = _NAMED = 3
 # Problems of a market or the supplier that it names after them.
 _WIDE_CALLS = 2
 _ORDER = (
-    " Whom to call first: (1) about problems of high severity; (2) of these, about prices and properties gone quiet "
-    "before promotions, penalties and fees; (3) of these, about the most costly."
+    " Whom to call first: (1) problems of high severity; (2) among equals, prices and properties gone quiet "
+    "before promotions, penalties and fees; (3) among equals, the most costly."
 )
 # What follows the calls: one sentence about the user's own prices, and those about a market or the supplier.
 _FOLLOWING = {

@@ -146,8 +146,8 @@ def test_of_problems_of_one_severity_what_costs_most_is_called_about_first_howev
     assert [point.text.split(" about")[0] for point in points[1:]] == ["Call Hotel 10", "Call Hotel 7", "Call Hotel 9"]
     assert points[0].text.startswith(
         "2 problems opened: Price struck through, no promotion named (Hotel 8); "
-        "Price struck through, no promotion named (Hotel 7). 2 problems persist. Whom to call first: (1) about "
-        "problems of high severity; (2) of these,"
+        "Price struck through, no promotion named (Hotel 7). 2 problems persist. Whom to call first: (1) "
+        "problems of high severity; (2) among equals,"
     )
     assert points[3].text.endswith("Of SE. Cost: 30,000 EUR, found since 14 Oct 2026.")
     assert new_cases_section(cases, is_first_night=False).table["property_id"].to_list() == [8, 7]
@@ -339,7 +339,7 @@ def test_serious_problems_of_prices_and_quiet_properties_come_before_labels_that
     )
     first, *named = cases_points(cases)
     assert [point.bold for point in named] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 7"]
-    assert "Whom to call first: (1) about problems of high severity; (2) of these, about prices and" in first.text
+    assert "Whom to call first: (1) problems of high severity; (2) among equals, prices and" in first.text
     # One that is less serious comes after all of these, whatever it costs.
     costly = cases.vstack(frame(case("case-6", "SE", 11, rule="market_disparity", severity="medium", **costs(90_000))))
     assert [point.bold for point in cases_points(costly)[1:]] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 7"]
