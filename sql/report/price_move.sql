@@ -1,4 +1,4 @@
--- One row per offer key on sale on both nights (the latest one, and the one before that requested it) whose total differs.
+-- One row per offer key on sale on both nights (the latest, and the one before that requested it) whose total differs.
 -- An offer that was off sale in between and comes back at another total has no row.
 -- previous_total: Previous total, in currency.
 -- change_amount: total - previous_total, in currency; > 0: dearer.
