@@ -1,4 +1,4 @@
--- One row per source, market, product type and lead days of this sweep: how totals of offers on sale in two answers moved.
+-- One row per source, market, product type and lead days of this sweep: how totals moved between two answers in a row.
 -- A change of a total is spread over the days between its two answers, as its time is unknown: a pair of weekly
 -- sweeps covers seven lead days, and offers were seen on the last of them only.
 WITH pair AS (
