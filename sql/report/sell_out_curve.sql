@@ -6,7 +6,7 @@
 -- cells that the first finds on sale are at risk in those that follow on that day. A market that answers without a
 -- single offer, within silent_nights of one, has more likely failed: what ends then has ended if it is still gone when
 -- the market sells again, and is censored until then.
--- ending: `sold_out`: named without a room, or code 1023 or 1025; others are censored; `off_sale`: all without an offer.
+-- ending: `sold_out`: named without a room, or code 1023 or 1025; others are censored; `off_sale`: any without offer.
 -- lead_days: Days from the snapshot to check-in, descending as the stay comes nearer.
 -- at_risk: Number of cells on sale in the previous answer and answered again at this lead time or nearer.
 -- ended: Number of cells at risk found ended at this lead time; the end is between this answer and the one before.
