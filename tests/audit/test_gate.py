@@ -172,7 +172,7 @@ def test_an_unusable_offer_is_a_reject_and_the_counts_balance(lake):
     ((stored,),) = asked(lake, "SELECT count(*) FROM lake.offer")
     rejected = asked(lake, "SELECT rule, reason, raw_address, offer_no FROM lake.reject WHERE rule IS NOT NULL")
     assert served == stored + len(rejected)
-    assert rejected == [("total_not_positive", "total is -5.0000", f"raw/{sweep_id(0)}/multi-GB-000000#0", 0)]
+    assert rejected == [("total_not_positive", "the total is -5.00 EUR", f"raw/{sweep_id(0)}/multi-GB-000000#0", 0)]
     assert asked(lake, "SELECT quarantined FROM mart.sweep") == [(1,)]
     for table in ("mart.offer_latest", "lake.offer", "lake.penalty", "lake.promotion"):
         name = "seen_offer_no" if table.startswith("mart") else "offer_no"
