@@ -388,36 +388,14 @@ SELECT
     lower_one.offers_without_floor,
     CASE WHEN lower_one.is_next_lower THEN lower_one.floor_next ELSE lower_one.floor_before END AS floor,
     lower_one.floor_now,
-    list_transform(
-        lower_one.rooms_now,
-        LAMBDA room: mart.observation( -- noqa: RF02
-            'floor_now',
-            source.source,
-            room['property_id'], -- noqa: RF02,RF03
-            room['offer_key'], -- noqa: RF02,RF03
-            room['seen_sweep_id'], -- noqa: RF02,RF03
-            room['seen_search_id'], -- noqa: RF02,RF03
-            room['seen_offer_no'] -- noqa: RF02,RF03
-        )
-    ) AS sightings_now,
+    mart.sightings('floor_now', source.source, lower_one.rooms_now) AS sightings_now,
     CASE
         WHEN lower_one.kept IS NOT NULL
             THEN
                 {
                     'first': lower_one.rooms[1],
                     'seconds_apart': lower_one.kept.seconds_apart,
-                    'sightings': list_transform(
-                        lower_one.rooms,
-                        LAMBDA room: mart.observation( -- noqa: RF02
-                            'floor',
-                            source.source,
-                            room['property_id'], -- noqa: RF02,RF03
-                            room['offer_key'], -- noqa: RF02,RF03
-                            room['seen_sweep_id'], -- noqa: RF02,RF03
-                            room['seen_search_id'], -- noqa: RF02,RF03
-                            room['seen_offer_no'] -- noqa: RF02,RF03
-                        )
-                    )
+                    'sightings': mart.sightings('floor', source.source, lower_one.rooms)
                     -- A price between two sightings rests on both: together they show which floor was in force.
                     || list_transform(
                         list_filter(
@@ -435,18 +413,7 @@ SELECT
                             room['began_offer_no'] -- noqa: RF02,RF03
                         )
                     )
-                    || list_transform(
-                        lower_one.rooms_before,
-                        LAMBDA room: mart.observation( -- noqa: RF02
-                            'floor_before',
-                            source.source,
-                            room['property_id'], -- noqa: RF02,RF03
-                            room['offer_key'], -- noqa: RF02,RF03
-                            room['seen_sweep_id'], -- noqa: RF02,RF03
-                            room['seen_search_id'], -- noqa: RF02,RF03
-                            room['seen_offer_no'] -- noqa: RF02,RF03
-                        )
-                    )
+                    || mart.sightings('floor_before', source.source, lower_one.rooms_before)
                 }
     END AS kept_by,
     lower_one.floor_before,

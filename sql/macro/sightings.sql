@@ -1,0 +1,15 @@
+-- Observations of several rooms of an offer when they were last seen, as evidence with one role.
+CREATE OR REPLACE MACRO mart.sightings(role, source, rooms) AS (
+    list_transform(
+        rooms,
+        LAMBDA room: mart.observation(
+            role,
+            source,
+            room['property_id'], -- noqa: RF02
+            room['offer_key'], -- noqa: RF02
+            room['seen_sweep_id'], -- noqa: RF02
+            room['seen_search_id'], -- noqa: RF02
+            room['seen_offer_no'] -- noqa: RF02
+        )
+    )
+)
