@@ -97,18 +97,6 @@ acknowledged AS (
     LEFT JOIN mart.case_amount AS owed ON owed.case_id = noted.case_id
     CROSS JOIN ref.analysis AS analysis
     WHERE noted.acknowledged_at >= sized.known_since
-),
-
-said AS (
-    SELECT
-        best.case_id,
-        best.evidence,
-        -- What was answered of one market would read as if it were of all of them.
-        CASE
-            WHEN len(best.evidence) > 1 THEN regexp_replace(best.evidence[1].finding, ' \([0-9]+ cells answered\)', '')
-            ELSE best.evidence[1].finding
-        END AS example
-    FROM mart.case_evidence AS best
 )
 
 SELECT
@@ -167,7 +155,7 @@ SELECT
     CASE
         WHEN
             each.flags <= 1 OR (each.rule = 'fx_markup' AND each.scope = 'property')
-            THEN said.example
+            THEN said.evidence[1].finding
         ELSE
             format(
                 '{}{}{}. {}',
@@ -227,7 +215,7 @@ SELECT
                                 round(each.lowest_pct, 1) = round(each.highest_pct, 1)
                                 -- The example states the size if all have one.
                                 AND regexp_matches(
-                                    said.example,
+                                    said.evidence[1].finding,
                                     format('(^|[^0-9.]){:.1f}0?{}', abs(each.lowest_pct), each.unit)
                                 )
                                 THEN ''
@@ -257,7 +245,7 @@ SELECT
                     each.unit || ' to ',
                     CASE WHEN starts_with(each.unit, '%') THEN '% to ' ELSE ' to ' END
                 ),
-                said.example
+                said.evidence[1].finding
             )
     END
     || CASE
@@ -314,7 +302,7 @@ SELECT
     each.opened_at
 FROM mart.case_size AS each
 CROSS JOIN latest
-INNER JOIN said ON said.case_id = each.case_id
+INNER JOIN mart.case_evidence AS said ON said.case_id = each.case_id
 LEFT JOIN mart.case_amount AS owed ON owed.case_id = each.case_id
 LEFT JOIN mart.case_noted AS noted ON noted.case_id = each.case_id
 LEFT JOIN acknowledged ON acknowledged.case_id = each.case_id

@@ -133,9 +133,8 @@ SELECT
     NULL::VARCHAR AS party,
     NULL::VARCHAR AS currency,
     format(
-        'No offer for {} days in a row ({} cells answered); the last was on {}{}.{}',
+        'No offer for {} days in a row; the last was on {}{}.{}',
         sale.quiet_nights,
-        sale.quiet_cells,
         strftime(sale.last_offered_at AT TIME ZONE 'UTC', '%Y-%m-%d'),
         CASE sale.offered_elsewhere
             WHEN 0 THEN '. No other market or product type has had one since'
