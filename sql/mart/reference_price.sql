@@ -34,7 +34,8 @@ WITH moved AS MATERIALIZED (
     FROM mart.market_movement
 ),
 
-promoted AS (
+-- Read twice; kept, DuckDB 2.0.0 would wait forever for the first rows of this relation.
+promoted AS NOT MATERIALIZED (
     SELECT offer.*
     FROM mart.offer_latest AS offer
     WHERE
