@@ -66,7 +66,7 @@ def with_disk_of_its_own(folder: Path, own: Path) -> list[str]:
     return command
 
 
-def await_true(holds, seconds: float = 120) -> None:
+def await_true(holds, seconds: float = 240) -> None:
     ends_at = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < ends_at

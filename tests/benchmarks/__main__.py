@@ -27,7 +27,19 @@ from benchmarks.measuring import Result, Row, Size
 from rich.console import Console
 from rich.table import Table
 
-PARTS = ("normalise", "fetch", "sweep", "growth", "publish", "night", "cluster", "spread", "queries", "start")
+PARTS = (
+    "normalise",
+    "fetch",
+    "sweep",
+    "growth",
+    "publish",
+    "night",
+    "cluster",
+    "spread",
+    "disturbed",
+    "queries",
+    "start",
+)
 KEPT = Path(__file__).parent
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
-import sys
 import time
 
 import psutil
 import pytest
+from dask_machines import await_true
 from night_machine import NIGHTAUDIT, assert_same, contents
-from prefect_runs import ROOT, await_ends, begin_run, call, environment
+from prefect_machines import kill, run_prefect, worker
+from prefect_runs import await_ends, begin_run, call, environment
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.usefixtures("pool")]
 
@@ -119,34 +118,3 @@ def environment_of(process: psutil.Process) -> dict[str, str]:
 
 def state_of(address: str, run: str) -> str:
     return call(address, f"flow_runs/{run}", method="GET")["state"]["type"]
-
-
-def run_prefect(given: dict[str, str], *arguments: str) -> None:
-    called = [sys.executable, "-m", "prefect", *arguments]
-    reported = subprocess.run(called, cwd=ROOT, env=given, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
-    assert reported.returncode == 0, reported.stdout + reported.stderr
-
-
-def worker(given: dict[str, str], folder) -> subprocess.Popen[bytes]:
-    called = [sys.executable, "-m", "prefect", "worker", "start", "--pool", "nightaudit", "--install-policy", "never"]
-    with (folder / "log").open("a") as out:
-        return subprocess.Popen(called, cwd=folder, env=given, stdout=out, stderr=out, start_new_session=True)
-
-
-def kill(machine: subprocess.Popen[bytes]) -> None:
-    """Kill a worker and everything that it has started without notice, as a power failure does."""
-    if machine.poll() is None:
-        children = psutil.Process(machine.pid).children(recursive=True)
-        for process in [psutil.Process(machine.pid), *children]:
-            process.suspend()
-        for process in children:
-            process.kill()
-        os.kill(machine.pid, signal.SIGKILL)
-        machine.wait()
-
-
-def await_true(holds, seconds: float = 240) -> None:
-    ends_at = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < ends_at
-        time.sleep(0.2)

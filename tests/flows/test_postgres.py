@@ -2,72 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from dask_machines import await_true
 from free_port import free_port
 from night_machine import SPEC, Machine, assert_same, contents, night
 from postgres_server import PostgresServer, postgres_server
-from prefect_runs import ROOT, await_ends, begin_run, call
-from test_dead_machine import await_true, kill, run_prefect, worker
+from prefect_machines import PrefectServer, kill, prefect_server, run_prefect, worker
+from prefect_runs import await_ends, begin_run, call
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 _SECONDS_AWAY = 10.0
 _LEASES_ON_DISK = "prefect.server.concurrency.lease_storage.filesystem"
-
-
-class PrefectServer:
-    """A separate server, which can lose its power."""
-
-    def __init__(self, given: dict[str, str], port: int, folder: Path) -> None:
-        self.address = given["PREFECT_API_URL"]
-        self._given, self._port, self._log = given, port, folder / "server.log"
-        self._process = self._start()
-
-    def restart(self, seconds_away: float) -> None:
-        """Kill it, and start it again after a while."""
-        self.end()
-        time.sleep(seconds_away)
-        self._process = self._start()
-
-    def end(self) -> None:
-        kill(self._process)
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        at = ("--host", "127.0.0.1", "--port", str(self._port))
-        with self._log.open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "prefect", "server", "start", *at],
-                cwd=ROOT,
-                env=self._given,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        ends_at = time.monotonic() + 180
-        while True:
-            try:
-                call(self.address, "health", method="GET")
-            except Exception:
-                assert process.poll() is None, self._log.read_text()
-                assert time.monotonic() < ends_at
-                time.sleep(0.5)
-            else:
-                return process
-
-
-@contextmanager
-def prefect_server(given: dict[str, str], port: int, folder: Path) -> Iterator[PrefectServer]:
-    server = PrefectServer(given, port, folder)
-    try:
-        yield server
-    finally:
-        server.end()
 
 
 @pytest.fixture(scope="module")
