@@ -22,6 +22,7 @@ from pipeline.domain.errors import SettingsError
 from pipeline.domain.search import STATUSES, Operation
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published, rows_of
+from pipeline.lake.ledger import published_sweeps
 from pipeline.night.durations import duration_of
 from pipeline.night.overview import SweepOverview, overview
 from pipeline.plan.estimate import Step
@@ -37,6 +38,7 @@ _LATENCY = (
 )
 _FLAGS = "SELECT severity, count(*) FROM report.flag GROUP BY ALL ORDER BY ALL"
 _PACED = "Total seconds that requests have waited for the rate limit, in the run that completed the night's sweep."
+_LAG = "Seconds from the night's last answer until it was published: how old its prices were when they could be read."
 _QUANTILES = ("0.5", "0.9", "0.99")
 _COUNTS = {
     "offers": "Offers that were stored.",
@@ -90,10 +92,16 @@ class _Nights(Collector):
         yield _value("night_retries", "Attempts beyond the first.", retries or 0)
         yield _value("night_wire_bytes", "Bytes of the night's answers as they were sent.", row["wire_bytes"] or 0)
         yield _value("night_body_bytes", "Bytes of the night's answers, decompressed.", body_bytes or 0)
-        if (swept := duration_of(self._lake, sweep.sweep_id, Step.SWEEP)) is not None:
+        took = {step: duration_of(self._lake, sweep.sweep_id, step) for step in Step}
+        if (swept := took[Step.SWEEP]) is not None:
             yield _value("night_paced_seconds", _PACED, swept.paced_seconds)
-        took = _seconds(row["started_at"], row["finished_at"])
-        yield _value("night_sweep_seconds", "Seconds from the night's first search to its last.", took)
+        known = [(str(step), duration.seconds) for step, duration in took.items() if duration is not None]
+        yield _gauge("night_step_seconds", "Seconds that each step of the night took.", "step", known)
+        first_to_last = _seconds(row["started_at"], row["finished_at"])
+        yield _value("night_sweep_seconds", "Seconds from the night's first search to its last.", first_to_last)
+        published = [entry.published_at for entry in published_sweeps(self._lake) if entry.sweep_id == sweep.sweep_id]
+        for at in published:
+            yield _value("night_lag_seconds", _LAG, _seconds(row["finished_at"], at))
 
 
 def _seconds(begin: datetime, end: datetime) -> float:

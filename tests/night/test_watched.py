@@ -27,6 +27,7 @@ from pipeline.cli.commands import app
 from pipeline.cli.status import NightTooOld
 from pipeline.domain.errors import NightauditError, SettingsError
 from pipeline.lake import Lake
+from pipeline.lake.ledger import published_sweeps
 from pipeline.lake.raw import landed
 from pipeline.lake.simulated import SIMULATED
 from pipeline.night.metrics import metrics
@@ -97,6 +98,11 @@ def test_metrics_are_openmetrics_and_add_up_to_what_is_published(made):
     assert {name[1] for name in found if name[0] == "nightaudit_night_latency_seconds"} == {"0.5", "0.9", "0.99"}
     (swept,) = cost_history(lake).durations[Step.SWEEP]
     assert found["nightaudit_night_paced_seconds",] == swept.paced_seconds > 0
+    assert {name[1] for name in found if name[0] == "nightaudit_night_step_seconds"} == {str(step) for step in Step}
+    assert found["nightaudit_night_step_seconds", "sweep"] == swept.seconds
+    ((ended_at,),) = rows(lake, "SELECT finished_at FROM mart.sweep")
+    (entry,) = published_sweeps(lake)
+    assert found["nightaudit_night_lag_seconds",] == max((entry.published_at - ended_at).total_seconds(), 0)
 
 
 @pytest.mark.slow
