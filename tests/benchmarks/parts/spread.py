@@ -72,8 +72,9 @@ def measure(size: Size, folder: Path) -> Result:
             for _ in range(_WORKERS):
                 machines.start_worker(**given)
             machines.wait_for_workers()
-            # The first task of a worker imports what it needs.
-            swept()
+            # The first task of a worker imports what it needs. And the supplier has to have its answers ready: while it
+            # computes one, it notes the next search late.
+            swept(more=f"batch = {_BATCH}\n")
             supplier.control("arrivals", {})
             swept(more=f"batch = {_BATCH}\n")
             _rate_used(result, supplier.control("arrivals"))
