@@ -13,12 +13,10 @@ from email.utils import parsedate_to_datetime
 import httpx
 import psutil
 import pytest
-from busiest_second import most_in_any_second
 from sandbox_searches import TODAY, all_products, search
 
 from pipeline.sandbox.faults.faults import FaultError
 from pipeline.sandbox.server.answers import answer
-from pipeline.sandbox.server.arrivals import Arrivals
 from pipeline.sandbox.server.launch import SandboxProcess, SandboxStartError
 from pipeline.sandbox.server.replies import accepts_gzip
 from pipeline.sandbox.world.identifiers import property_ids as ids_of
@@ -237,24 +235,3 @@ def test_other_addresses_and_methods_are_refused(client):
     assert client.post("/v1/reservation", json={}).status_code == 404
     answer = client.get(MULTI)
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-
-
-def test_arrivals_are_counted_in_the_busiest_second_wherever_it_begins():
-    arrivals = Arrivals()
-    times = [5.0, 5.6, 5.7, 6.2, 6.5, 6.65, 9.0]
-    for at in times:
-        arrivals.note(at)
-    assert arrivals.as_form() == {"searches": 7, "seconds": 4.0, "busiest_second": most_in_any_second(times)}
-    assert most_in_any_second(times) == 4
-
-
-def test_the_sandbox_counts_the_searches_that_arrive_also_refused_ones_and_counts_them_anew(
-    client, sandbox, multi_request
-):
-    assert sandbox.control("arrivals", {}) == {"searches": 0, "seconds": 0, "busiest_second": 0}
-    client.post(MULTI, json=multi_request)
-    client.post(MULTI, json={})
-    counted = sandbox.control("arrivals")
-    assert counted["searches"] == 2
-    assert 1 <= counted["busiest_second"] <= 2
-    assert counted["seconds"] > 0

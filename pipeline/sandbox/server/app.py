@@ -12,7 +12,6 @@ from pipeline.sandbox.faults import garbage
 from pipeline.sandbox.faults.faults import GARBAGE_KINDS, FaultDesk, Faults
 from pipeline.sandbox.server import answers
 from pipeline.sandbox.server.answers import Answer
-from pipeline.sandbox.server.arrivals import Arrivals
 from pipeline.sandbox.server.options import Options
 from pipeline.sandbox.server.replies import Headers, Reply, ReplyCache, Served, negotiated, reply
 from pipeline.sandbox.server.tokens import TokenDesk
@@ -50,7 +49,6 @@ class SandboxApp:
         self.tokens = TokenDesk(options.client_id, options.client_secret, options.expires_in_s)
         self.faults = FaultDesk(options.seed, options.faults)
         self.served = Served()
-        self.arrivals = Arrivals()
         self._cache = ReplyCache(options.cache_mb << 20)
         self._reset = reset
         self._control = control
@@ -93,7 +91,6 @@ class SandboxApp:
 
     async def _operate(self, scope: Scope, send: Send, operation: Operation, body: bytes) -> None:
         now = time.monotonic()
-        self.arrivals.note(now)
         refusal = self.tokens.check(_header(scope, b"authorization"), documented.SCOPE_OF[operation], now)
         if refusal is not None:
             await self._send(scope, send, refusal)

@@ -98,7 +98,7 @@ class SandboxProcess:
     def control(self, name: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the answer of `/sandbox/<name>`; with a body it is posted. Raises urllib's HTTPError on a refusal.
 
-        Names: health, served, arrivals (get and post), planted, properties, rates, faults (get and post), night (post).
+        Names: health, served, planted, properties, rates, faults (get and post), night (post).
         """
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.base_url}/sandbox/{name}", data)  # noqa: S310 - our own address

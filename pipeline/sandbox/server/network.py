@@ -2,9 +2,9 @@
 
 What it answers below `/sandbox/` is not part of the contract, needs no token, and is meant for the loopback only:
 
-GET  health · served · arrivals · planted · properties · rates · faults
-POST faults (replaces all; `{}` clears) · arrivals (counts them anew) · night (`{"night": 7, "today": "2031-05-01"}`,
-     each optional; `clock` is the instant that answers of that night are dated with)
+GET  health · served · planted · properties · rates · faults
+POST faults (replaces all; `{}` clears) · night (`{"night": 7, "today": "2031-05-01"}`, each optional; `clock` is the
+     instant that answers of that night are dated with)
 """
 
 import asyncio
@@ -23,7 +23,6 @@ import msgspec
 
 from pipeline.sandbox.faults.faults import FaultError, read_faults
 from pipeline.sandbox.server.app import SandboxApp
-from pipeline.sandbox.server.arrivals import Arrivals
 from pipeline.sandbox.server.options import LOOPBACK, Options
 from pipeline.sandbox.world.fx import MARKUP, REFERENCE_RATES
 
@@ -161,11 +160,6 @@ def _set_faults(app: SandboxApp, body: bytes) -> object:
     return faults
 
 
-def _arrivals_anew(app: SandboxApp, _body: bytes) -> dict[str, Any]:
-    app.arrivals = Arrivals()
-    return app.arrivals.as_form()
-
-
 def _set_night(app: SandboxApp, body: bytes) -> dict[str, Any]:
     asked = msgspec.json.decode(body, type=_Night)
     world = app.world
@@ -178,7 +172,6 @@ _Handler = Callable[[SandboxApp, bytes], object]
 _HANDLERS: Final[dict[str, dict[str, _Handler]]] = {
     "health": {"GET": _health},
     "served": {"GET": lambda app, _body: {**app.served.as_form(), "tokens": app.tokens.count}},
-    "arrivals": {"GET": lambda app, _body: app.arrivals.as_form(), "POST": _arrivals_anew},
     "planted": {"GET": lambda app, _body: {"anomalies": app.world.planted()}},
     "properties": {"GET": _properties},
     "rates": {"GET": lambda _app, _body: {"base": "EUR", "rates": REFERENCE_RATES, "markup": MARKUP}},
