@@ -1,4 +1,4 @@
-"""nginx in front of a supplier, which notes when each search arrives: it has nothing else to do and so is never late."""
+"""nginx in front of a supplier notes when each search arrives: it does nothing else, and so is not late."""
 
 from __future__ import annotations
 
