@@ -2,6 +2,7 @@
 -- Only stays that have begun count. The decision is taken 1, 3, 7, 14, 21, 30, 45, 60 and 90 days before check-in. Each
 -- offer on sale that day and answered later is compared with itself. Waiting paid off if a lower total followed; it
 -- cost if none followed and the offer was gone or dearer when last answered; otherwise it made no difference.
+-- A market that answers without a single offer has more likely failed (see mart.market_silence): that is no answer.
 -- decided_on: Day of the decision: check_in - lead_days.
 -- stays: Number of properties with such offers.
 -- offers: Number of offers on sale on that day and answered later.
@@ -25,6 +26,14 @@ WITH begun AS (
         mart.utc(history.valid_from)::DATE AS from_date,
         mart.utc(history.last_seen_at)::DATE AS seen_date
     FROM mart.offer_history AS history
+    -- Missing only in a silence: whether it was gone is unknown.
+    ANTI JOIN mart.market_silence AS silence
+        ON
+            NOT history.is_offered
+            AND silence.operation = CASE history.source WHEN 'multi' THEN 'multi' ELSE 'single' END
+            AND silence.market = history.market
+            AND silence.started_at = history.last_seen_at
+            AND silence.sold_at < history.valid_from
     WHERE
         history.check_in <= (SELECT max(sweep.snapshot_date) FROM mart.sweep AS sweep)
         -- In a partly unreadable detail answer, a dearer product may represent the key.

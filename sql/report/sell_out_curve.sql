@@ -4,7 +4,7 @@
 -- sale counts; re-openings are separate. With few cells at risk far ahead, the estimate is poor: see at_risk.
 -- A cell requested in several currencies, at once or one after another, is one cell. Of several sweeps of a day, the
 -- cells that the first finds on sale are at risk in those that follow on that day. A market that answers without a
--- single offer, within silent_nights of one, has more likely failed: what ends then has ended if it is still gone when
+-- single offer has more likely failed (see mart.market_silence): what ends then has ended if it is still gone when
 -- the market sells again, and is censored until then.
 -- ending: `sold_out`: named without a room, or code 1023 or 1025; others are censored; `off_sale`: any without offer.
 -- lead_days: Days from the snapshot to check-in, descending as the stay comes nearer.
@@ -23,38 +23,6 @@ WITH last_of_day AS (
     GROUP BY sweep.snapshot_date
 ),
 
-answered AS (
-    SELECT
-        count_of.operation,
-        count_of.market,
-        sweep.started_at,
-        sweep.snapshot_date,
-        sum(count_of.offered) > 0 AS is_selling
-    FROM state.cell_count AS count_of
-    INNER JOIN mart.sweep AS sweep ON sweep.sweep_id = count_of.sweep_id
-    GROUP BY count_of.operation, count_of.market, sweep.started_at, sweep.snapshot_date
-    HAVING sum(count_of.planned) > sum(count_of.rejected + count_of.failed + count_of.not_swept)
-),
-
-silent AS (
-    SELECT
-        answered.operation,
-        answered.market,
-        answered.started_at,
-        min(answered.started_at) FILTER (WHERE answered.is_selling) OVER (
-            PARTITION BY answered.operation, answered.market
-            ORDER BY answered.started_at ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
-        ) AS selling_at
-    FROM answered
-    CROSS JOIN ref.analysis AS analysis
-    QUALIFY
-        NOT answered.is_selling
-        AND max(answered.snapshot_date) FILTER (WHERE answered.is_selling) OVER (
-            PARTITION BY answered.operation, answered.market
-            ORDER BY answered.started_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) >= answered.snapshot_date - analysis.silent_nights
-),
-
 -- There is seldom any, so that these joins cost nothing.
 ended_in_silence AS (
     SELECT
@@ -64,13 +32,13 @@ ended_in_silence AS (
         history.check_in,
         history.known_from,
         history.known_to,
-        silent.selling_at
+        silence.selling_at
     FROM mart.cell_history AS history
-    INNER JOIN silent
+    INNER JOIN mart.market_silence AS silence
         ON
-            silent.operation = history.operation
-            AND silent.market = history.market
-            AND silent.started_at = history.known_to
+            silence.operation = history.operation
+            AND silence.market = history.market
+            AND silence.started_at = history.known_to
     WHERE history.known_status = 'offered' AND history.next_status IN ('absent', 'no_offer')
 ),
 
