@@ -2,6 +2,7 @@
 -- Only stays that have begun count. The decision is taken 1, 3, 7, 14, 21, 30, 45, 60 and 90 days before check-in. Each
 -- offer on sale that day and answered later is compared with itself. Waiting paid off if a lower total followed; it
 -- cost if none followed and the offer was gone or dearer when last answered; otherwise it made no difference.
+-- A market requested both in a currency by name and without one, and answered in the same currency, counts once.
 -- A market that answers without a single offer has more likely failed (see mart.market_silence): that is no answer.
 -- decided_on: Day of the decision: check_in - lead_days.
 -- stays: Number of properties with such offers.
@@ -17,6 +18,9 @@ WITH begun AS (
         history.source,
         history.property_id,
         history.offer_key,
+        history.cell_key,
+        history.nights,
+        history.party,
         history.market,
         history.product_type,
         history.check_in,
@@ -65,6 +69,17 @@ decided AS (
         row_number() OVER (
             PARTITION BY begun.source, begun.property_id, begun.offer_key, lead.lead_days ORDER BY begun.valid_from DESC
         ) = 1
+        AND begun.cell_key = min(begun.cell_key) OVER (
+            PARTITION BY
+                begun.source,
+                begun.property_id,
+                begun.market,
+                begun.product_type,
+                begun.check_in,
+                begun.nights,
+                begun.party,
+                lead.lead_days
+        )
 ),
 
 outcome AS (
