@@ -2,6 +2,7 @@
 -- snapshots: Number of sweeps that saw the offer in this interval.
 -- total_before: Total of the previous interval with one, in currency; NULL: there is none.
 -- was_gone: Whether the offer was gone between the previous interval with a total and this one.
+-- was_unpriced: Whether it was on sale without a total between the two; what it cost then is unknown.
 -- is_only: Whether the offer has no other interval; most offers have only one.
 -- NOT MATERIALIZED: each branch reads only its rows, and a query that stops early cannot block the other branch.
 WITH told AS NOT MATERIALIZED (
@@ -36,7 +37,8 @@ SELECT -- noqa: AM07
     told.* EXCLUDE (is_offered, first_seen_at, ended_by), -- noqa: RF03
     NULL::DECIMAL(18, 4) AS total_before,
     FALSE AS was_gone,
-    TRUE AS is_only
+    TRUE AS is_only,
+    FALSE AS was_unpriced
 FROM told
 WHERE
     told.total > 0
@@ -46,8 +48,9 @@ WHERE
 UNION ALL BY NAME
 
 SELECT -- noqa: AM07
-    followed.* EXCLUDE (is_offered, first_seen_at, ended_by), -- noqa: RF02
-    FALSE AS is_only
+    followed.* EXCLUDE (is_offered, first_seen_at, ended_by, was_unpriced), -- noqa: RF02
+    FALSE AS is_only,
+    followed.was_unpriced
 FROM (
     SELECT
         told.*,
@@ -56,7 +59,12 @@ FROM (
             max(told.valid_from) FILTER (WHERE NOT told.is_offered) OVER in_time
             > lag(CASE WHEN told.total > 0 THEN told.valid_from END IGNORE NULLS) OVER in_time,
             FALSE
-        ) AS was_gone
+        ) AS was_gone,
+        coalesce(
+            max(told.valid_from) FILTER (WHERE told.is_offered AND NOT coalesce(told.total > 0, FALSE)) OVER in_time
+            > lag(CASE WHEN told.total > 0 THEN told.valid_from END IGNORE NULLS) OVER in_time,
+            FALSE
+        ) AS was_unpriced
     FROM told
     WHERE NOT (told.valid_from = told.first_seen_at AND told.ended_by = 'stay_began')
     WINDOW in_time AS (PARTITION BY told.source, told.property_id, told.offer_key ORDER BY told.valid_from)

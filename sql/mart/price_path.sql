@@ -12,7 +12,7 @@
 -- An interval ends when any value of the offer changes; a step ends with a new total, or while the offer is gone.
 WITH numbered AS (
     SELECT
-        priced.* EXCLUDE (is_only), -- noqa: RF03
+        priced.* EXCLUDE (is_only, was_unpriced), -- noqa: RF03
         (priced.was_gone OR priced.total IS DISTINCT FROM priced.total_before) AS is_new,
         count(*) FILTER (WHERE is_new) OVER in_time AS steps, -- noqa: RF02
         first_value(priced.total) OVER in_time AS first_total
@@ -52,7 +52,7 @@ step AS (
     UNION ALL BY NAME
 
     SELECT
-        priced.* EXCLUDE (is_only), -- noqa: RF03
+        priced.* EXCLUDE (is_only, was_unpriced), -- noqa: RF03
         0 AS step_no,
         priced.total AS first_total
     FROM mart.price_interval AS priced

@@ -23,18 +23,21 @@ SELECT
     any_value(priced.board_id) AS board_id,
     any_value(priced.policy_key) AS policy_key,
     sum(priced.snapshots)::INTEGER AS snapshots,
-    -- A first sighting, and one after being gone, has no previous answer with a total.
+    -- A first sighting, and one after being gone or without a total, has no previous answer with a total.
     (
-        sum(priced.snapshots) - count(*) FILTER (WHERE priced.total_before IS NULL OR priced.was_gone)
+        sum(priced.snapshots)
+        - count(*) FILTER (WHERE priced.total_before IS NULL OR priced.was_gone OR priced.was_unpriced)
     )::INTEGER AS pairs,
-    count(*) FILTER (WHERE NOT priced.was_gone AND priced.total <> priced.total_before) AS changes,
+    count(*) FILTER (
+        WHERE NOT priced.was_gone AND NOT priced.was_unpriced AND priced.total <> priced.total_before
+    ) AS changes,
     changes::DOUBLE / pairs AS changes_per_snapshot, -- noqa: RF02
     -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
     round(
         100 * sqrt(
             coalesce(
                 sum((ln(priced.total::DOUBLE / priced.total_before::DOUBLE) ** 2)::DECIMAL(38, 12)) FILTER (
-                    WHERE NOT priced.was_gone
+                    WHERE NOT priced.was_gone AND NOT priced.was_unpriced
                 ), 0
             )::DOUBLE / pairs -- noqa: RF02
         ), 6
