@@ -62,7 +62,7 @@ SUMMED: Mapping[str, tuple[str, ...]] = {
     ),
     "mart.stay_room_board": ("source", "market", "product_type", "products"),
     "mart.stay_length": ("source", "market", "product_type", "discount_pct_of_nights"),
-    "mart.occupancy_supplement": ("kind", "source", "market", "product_type", "supplement_pct"),
+    "mart.occupancy_supplement": ("kind", "source", "market", "product_type", "supplement_per_guest_pct"),
     "mart.multi_room_premium": ("source", "market", "product_type", "premium_pct"),
     "mart.board_premium": ("board_family", "source", "market", "product_type", "premium_pct"),
     "mart.promotion_target": (

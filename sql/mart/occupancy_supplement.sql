@@ -6,6 +6,7 @@
 -- supplement: total - base_total, in currency; > 0: the larger party pays more.
 -- supplement_per_guest_night: supplement per added guest and night, in currency.
 -- supplement_pct: supplement in percent of base_total; > 0: the larger party pays more.
+-- supplement_per_guest_pct: supplement_pct per added guest: one more adult is not mixed with two more.
 -- Offers of detail answers that were partly unreadable are left out: a dearer product may represent the key.
 WITH pair AS (
     SELECT
@@ -45,7 +46,8 @@ SELECT
     base.total AS base_total,
     (offer.total - base.total)::DECIMAL(18, 4) AS supplement,
     ((offer.total - base.total) / (pair.added_guests * offer.nights))::DECIMAL(18, 4) AS supplement_per_guest_night,
-    100 * (offer.total - base.total)::DOUBLE / base.total::DOUBLE AS supplement_pct
+    100 * (offer.total - base.total)::DOUBLE / base.total::DOUBLE AS supplement_pct,
+    supplement_pct / pair.added_guests AS supplement_per_guest_pct -- noqa: RF02
 FROM mart.offer_latest AS offer
 INNER JOIN pair ON pair.party = offer.party
 SEMI JOIN mart.offer_latest AS asked

@@ -1,5 +1,6 @@
 -- One row per measure, source, market and product type: how length, guests, rooms and meals change the price of a stay.
 -- measure: `stay_length_discount`, `adult_supplement`, `child_supplement`, `multi_room_premium`, `premium of` a board.
+-- A supplement is per added adult or child, in percent of the total of the smaller party.
 -- planned: Number of offers to which the measure applies.
 -- comparable: Number of offers with a counterpart in the same sweep.
 -- share_above_0: Share of comparable offers with a value above 0.
@@ -22,7 +23,7 @@ WITH measured AS (
         guest.source,
         guest.market,
         guest.product_type,
-        guest.supplement_pct AS pct
+        guest.supplement_per_guest_pct AS pct
     FROM mart.occupancy_supplement AS guest
 
     UNION ALL
