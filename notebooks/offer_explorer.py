@@ -62,10 +62,11 @@ def _(ask, mo):
 def _(session):
     # Counted once when the notebook opens, in all the detail that charts need: selections are answered from memory.
     session.execute(
-        "CREATE OR REPLACE TEMP TABLE offers_by AS SELECT product_type, currency, lead_days::SMALLINT AS lead_days, "
+        "CREATE OR REPLACE TEMP TABLE offers_by AS SELECT product_type, offer.currency, lead_days::SMALLINT AS lead_days, "
         "market, board_family, property_id, count(*)::UINTEGER AS offers, sum(total_per_night::DOUBLE) AS per_night, "
-        "count_if(pre_promo_total > total)::UINTEGER AS promoted "
-        "FROM mart.offer_latest WHERE source = 'multi' AND total > 0 AND currency IS NOT NULL GROUP BY ALL"
+        "count_if(mart.taken_off(total, pre_promo_total, unit.minor_unit) > 0)::UINTEGER AS promoted "
+        "FROM mart.offer_latest AS offer LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency "
+        "WHERE source = 'multi' AND total > 0 AND offer.currency IS NOT NULL GROUP BY ALL"
     )
     # Far fewer rows, for everything that does not concern single properties.
     session.execute(
@@ -354,7 +355,7 @@ def _(condition, currency, first, get_boards, get_lead, get_markets, get_propert
     def _of(column, chosen):
         conditions = f"\n  WHERE {' AND '.join(chosen)}" if chosen else ""
         return f"""  SELECT {column}, count(*) AS offers, avg(total_per_night) AS per_night,
-    100.0 * count_if(pre_promo_total > total) / count(*) AS promoted_pct
+    100.0 * count_if(is_promoted) / count(*) AS promoted_pct
   FROM on_sale{conditions}
   GROUP BY {column}"""  # noqa: S608 - shown, not run; the values are the relation's own
 
@@ -376,9 +377,11 @@ DuckDB client that has attached the published file.
 
 ```sql
 WITH on_sale AS (
-  SELECT * FROM mart.offer_latest
+  SELECT offer.*, mart.taken_off(total, pre_promo_total, unit.minor_unit) > 0 AS is_promoted
+  FROM mart.offer_latest AS offer
+  LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
   WHERE source = 'multi' AND total > 0
-    AND product_type = '{product_type.value}' AND currency = '{currency.value}'
+    AND product_type = '{product_type.value}' AND offer.currency = '{currency.value}'
 )
 (
 {_union}

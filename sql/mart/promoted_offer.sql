@@ -1,4 +1,4 @@
--- One row per source and offer key on sale whose total is below its price before promotions.
+-- One row per source and offer key on sale whose total is below its price before promotions, by mart.taken_off.
 -- lead_step: Lead days in steps.
 -- weekday: Weekday of check-in, 1 for Monday.
 -- depth_pct: 100 x (1 - total / pre_promo_total), in percent of the price before promotions.
@@ -30,4 +30,8 @@ SELECT
 FROM mart.offer_latest AS latest
 CROSS JOIN ref.analysis AS analysis
 LEFT JOIN mart.promotion_named AS named ON named.promotion_key = latest.promotion_key
-WHERE latest.total < latest.pre_promo_total
+LEFT JOIN ref.currency AS unit ON unit.currency = latest.currency
+WHERE
+    -- The first condition is known before the join; the second excludes what is only rounded.
+    latest.total < latest.pre_promo_total
+    AND mart.taken_off(latest.total, latest.pre_promo_total, unit.minor_unit) > 0

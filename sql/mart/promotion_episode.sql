@@ -1,4 +1,5 @@
 -- One row per source, offer key and promotion: consecutive sightings below the price before promotions.
+-- A total that is below it only by rounding is not promoted (see mart.taken_off).
 -- If an offer disappears and returns with its promotion, that is one episode: the time in between is unknown.
 -- began_at: First sighting of the offer with the promotion.
 -- plain_seen_at: Last sighting without it before that; NULL: it ran at the offer's first sighting and may be older.
@@ -16,6 +17,7 @@
 WITH seen AS NOT MATERIALIZED (
     SELECT
         history.*,
+        coalesce(mart.taken_off(history.total, history.pre_promo_total, unit.minor_unit) > 0, FALSE) AS is_below,
         -- It began with the first sighting of the offer and was not followed by another one.
         history.valid_from = history.first_seen_at
         AND coalesce(history.ended_by = 'stay_began', TRUE) AS is_only,
@@ -26,6 +28,7 @@ WITH seen AS NOT MATERIALIZED (
             (SELECT analysis.unobserved_nights FROM ref.analysis AS analysis)
         ) AS is_running
     FROM mart.offer_history AS history
+    LEFT JOIN ref.currency AS unit ON unit.currency = history.currency
     WHERE history.is_offered AND history.total IS NOT NULL
 ),
 
@@ -35,7 +38,8 @@ ever AS (
         seen.property_id,
         seen.offer_key
     FROM seen
-    WHERE seen.total < seen.pre_promo_total AND NOT seen.is_only
+    -- The first condition is known before the join with the unit, and skips most rows.
+    WHERE seen.total < seen.pre_promo_total AND seen.is_below AND NOT seen.is_only
 ),
 
 placed AS (
@@ -56,16 +60,15 @@ placed AS (
         seen.room_id,
         seen.board_id,
         seen.policy_key,
-        coalesce(seen.total < seen.pre_promo_total, FALSE) AS is_below,
+        seen.is_below,
         100 * (1 - seen.total::DOUBLE / seen.pre_promo_total::DOUBLE) AS depth_pct,
         -- Sightings below the price before promotions with as many others before them are one promotion.
-        count(*) FILTER (WHERE NOT coalesce(seen.total < seen.pre_promo_total, FALSE)) OVER (
+        count(*) FILTER (WHERE NOT seen.is_below) OVER (
             PARTITION BY seen.source, seen.property_id, seen.offer_key
             ORDER BY seen.valid_from ROWS UNBOUNDED PRECEDING
         ) AS others_before,
-        lag(CASE WHEN seen.total < seen.pre_promo_total THEN NULL ELSE seen.last_seen_at END) OVER in_time
-            AS plain_seen_at,
-        lead(CASE WHEN seen.total < seen.pre_promo_total THEN NULL ELSE seen.valid_from END) OVER in_time AS ended_at
+        lag(CASE WHEN NOT seen.is_below THEN seen.last_seen_at END) OVER in_time AS plain_seen_at,
+        lead(CASE WHEN NOT seen.is_below THEN seen.valid_from END) OVER in_time AS ended_at
     FROM seen
     -- An inner join, unlike a semi join, passes a filter on the property to both sides.
     INNER JOIN ever
@@ -101,7 +104,7 @@ SELECT
     seen.promotion_key,
     seen.is_running
 FROM seen
-WHERE seen.total < seen.pre_promo_total AND seen.is_only
+WHERE seen.total < seen.pre_promo_total AND seen.is_below AND seen.is_only
 
 UNION ALL
 

@@ -4,7 +4,7 @@
 -- planned: Number of requested cells.
 -- answered: Number of requested cells whose latest request was answered.
 -- comparable: Number of offers on sale with a total.
--- promoted: Number of offers on sale with a total below the price before promotions.
+-- promoted: Number of offers on sale with a total below the price before promotions (see mart.taken_off).
 -- incidence_pct: 100 x promoted / comparable.
 -- mean_depth_pct: Mean depth of promoted offers, 100 x (1 - total / pre_promo_total).
 -- deepest_pct: Largest depth of promoted offers.
@@ -20,12 +20,15 @@ WITH told AS (
         latest.nights,
         isodow(latest.check_in) AS weekday,
         NULL::BOOLEAN AS is_answered,
-        coalesce(latest.total < latest.pre_promo_total, FALSE) AS is_promoted,
+        coalesce(mart.taken_off(latest.total, latest.pre_promo_total, unit.minor_unit) > 0, FALSE) AS is_promoted,
         CASE WHEN is_promoted THEN 100 * (1 - latest.total::DOUBLE / latest.pre_promo_total::DOUBLE) END AS depth_pct,
         coalesce(contains(named.promotion_kinds, 'discount_off'), FALSE) AS is_discount,
         coalesce(contains(named.promotion_kinds, 'free_night'), FALSE) AS is_free_night
     FROM mart.offer_latest AS latest
     LEFT JOIN mart.promotion_named AS named ON named.promotion_key = latest.promotion_key
+    -- Only where it matters: most offers have no promotion.
+    LEFT JOIN ref.currency AS unit
+        ON unit.currency = CASE WHEN latest.total < latest.pre_promo_total THEN latest.currency END
     WHERE latest.total IS NOT NULL
 
     UNION ALL BY NAME

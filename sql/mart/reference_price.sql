@@ -23,6 +23,7 @@
 -- moved_pct: Change of the market's prices since highest_from, in percent; > 0: risen.
 -- moved_since_lowest_pct: Change of the market's prices since the total of lowest_moved was last seen, in percent.
 -- A total that was charged again after a rise of the market was taken back has not risen.
+-- A total that is below the price before promotions only by rounding is not promoted (see mart.taken_off).
 -- How the market's prices have moved: mart.market_movement.
 -- An offer may follow its market within a week: up to what it was charged at without a promotion.
 -- longest_unseen_days: Days: longest time unseen until its price differed, or without any answer in its market.
@@ -38,8 +39,11 @@ WITH moved AS MATERIALIZED (
 promoted AS NOT MATERIALIZED (
     SELECT offer.*
     FROM mart.offer_latest AS offer
+    LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
     WHERE
+        -- The first condition is known before the join; the second excludes what is only rounded.
         offer.total < offer.pre_promo_total
+        AND mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) > 0
         AND offer.room_id IS NOT NULL
         AND offer.board_id IS NOT NULL
         AND offer.currency IS NOT NULL
@@ -59,18 +63,11 @@ interval_seen AS (
         history.total,
         history.snapshots,
         latest.last_seen_at AS now_at,
-        lag(
-            CASE
-                WHEN
-                    history.is_offered
-                    AND NOT coalesce(history.total < history.pre_promo_total, FALSE)
-                    THEN history.total
-            END
-        ) OVER (
+        coalesce(mart.taken_off(history.total, history.pre_promo_total, unit.minor_unit) > 0, FALSE) AS is_below,
+        lag(CASE WHEN history.is_offered AND NOT is_below THEN history.total END) OVER ( -- noqa: RF02
             PARTITION BY history.source, history.property_id, history.offer_key
             ORDER BY history.valid_from
         ) AS plain_before,
-        coalesce(history.total < history.pre_promo_total, FALSE) AS is_below,
         history.is_offered AND history.total IS NOT NULL AS is_priced,
         date_diff(
             'day',
@@ -92,6 +89,8 @@ interval_seen AS (
             AND latest.is_offered
             AND latest.total < latest.pre_promo_total
             AND latest.valid_from > latest.first_seen_at
+    LEFT JOIN ref.currency AS unit ON unit.currency = latest.currency
+    WHERE mart.taken_off(latest.total, latest.pre_promo_total, unit.minor_unit) > 0
 ),
 
 -- What an offer cost while it was not observed is unknown; while it was gone, it cost nothing.

@@ -1,18 +1,23 @@
 -- One row per property, market, currency and product type with list offers: how many are promoted, depth and findings.
--- offers: Number of list offers with a total; promoted: of these, below their price before promotions.
+-- offers: Number of list offers with a total; promoted: of these, with mart.taken_off above 0.
 -- depth_pct: Median discount, in percent of the price before; NULL: nothing is promoted.
 -- never_charged: Open findings of reference_never_charged; above_lowest and evergreen: of the rules of these names.
 WITH promoted AS (
     SELECT
-        property_id,
-        market,
-        currency,
-        product_type,
+        offer.property_id,
+        offer.market,
+        offer.currency,
+        offer.product_type,
         count(*) AS offers,
-        count(*) FILTER (WHERE total < pre_promo_total) AS promoted,
-        median(100 * (1 - total::DOUBLE / pre_promo_total::DOUBLE)) FILTER (WHERE total < pre_promo_total) AS depth_pct
-    FROM mart.offer_latest
-    WHERE source = 'multi' AND total > 0 AND is_within(property_id, market, check_in)
+        count(*) FILTER (WHERE mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) > 0) AS promoted,
+        median(100 * (1 - offer.total::DOUBLE / offer.pre_promo_total::DOUBLE)) FILTER (
+            WHERE mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) > 0
+        ) AS depth_pct
+    FROM mart.offer_latest AS offer
+    -- Only where it matters: most offers have no promotion.
+    LEFT JOIN ref.currency AS unit
+        ON unit.currency = CASE WHEN offer.total < offer.pre_promo_total THEN offer.currency END
+    WHERE offer.source = 'multi' AND offer.total > 0 AND is_within(offer.property_id, offer.market, offer.check_in)
     GROUP BY ALL
 ),
 

@@ -12,9 +12,12 @@ WITH eaten AS (
         100 * taken::DOUBLE / offer.pre_promo_total::DOUBLE AS size_pct
     FROM mart.offer_promotion AS offer
     CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
     WHERE
         offer.product_type = 'Hotel'
+        -- The first condition is known before the join; the second excludes what is only rounded.
         AND offer.total < offer.pre_promo_total
+        AND mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) > 0
         AND offer.floor::DOUBLE > offer.total::DOUBLE * (1 + analysis.tolerance_pct / 100)
         AND analysis.total_role <> 'net'
     QUALIFY
@@ -63,7 +66,7 @@ sold AS (
 
 SELECT
     'floor_eats_promotion' AS rule,
-    2 AS rule_version,
+    3 AS rule_version,
     mart.subject_key(rule, concat_ws('|', eaten.source, eaten.property_id, eaten.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(eaten.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,

@@ -1,15 +1,11 @@
 -- One row per finding: an offer whose total, price before promotions, discount and named promotions do not agree.
 -- size_pct: Phantom: percent named; unnamed: percent given; wrong: percentage points off; above: percent added.
 -- amount: In currency. Phantom, wrong: discount stated but not given; unnamed: discount given; above: amount added.
--- Prices that differ by at most the currency's smallest unit count as equal: what was rounded is no discount.
+-- Prices that differ by at most the currency's smallest unit count as equal: see mart.taken_off.
 WITH judged AS (
     SELECT
         offer.*,
-        CASE
-            WHEN abs(offer.pre_promo_total - offer.total) > coalesce(unit.minor_unit, 0.01)
-                THEN offer.pre_promo_total - offer.total
-            ELSE 0
-        END AS taken_off,
+        mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) AS taken_off,
         coalesce(offer.promised_pct, nullif(offer.discount_pct, 0)) AS told_pct,
         -- Rounded: otherwise the last bits of fractions decide the severity of five points.
         round(abs(offer.discount_pct - offer.depth_pct), 9) AS points_off,

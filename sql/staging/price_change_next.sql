@@ -6,6 +6,7 @@ WITH seen_again AS (
         observed.source,
         observed.market,
         observed.product_type,
+        observed.currency,
         observed.total,
         observed.pre_promo_total,
         observed.before.total AS total_before,
@@ -21,6 +22,7 @@ WITH seen_again AS (
         observed.source,
         observed.market,
         observed.product_type,
+        observed.currency,
         observed.total,
         observed.pre_promo_total,
         sold.total AS total_before,
@@ -45,10 +47,21 @@ pair AS (
         seen_again.source,
         seen_again.market,
         seen_again.product_type,
-        coalesce(seen_again.total >= seen_again.pre_promo_total, TRUE)
-        AND coalesce(seen_again.total_before >= seen_again.pre_promo_total_before, TRUE) AS is_plain,
+        coalesce(mart.taken_off(seen_again.total, seen_again.pre_promo_total, unit.minor_unit) <= 0, TRUE)
+        AND coalesce(
+            mart.taken_off(seen_again.total_before, seen_again.pre_promo_total_before, unit.minor_unit) <= 0, TRUE
+        ) AS is_plain,
         ln(seen_again.total::DOUBLE / seen_again.total_before::DOUBLE) AS change
     FROM seen_again
+    -- Only where it matters: most offers have no promotion.
+    LEFT JOIN ref.currency AS unit
+        ON
+            unit.currency = CASE
+                WHEN
+                    seen_again.total < seen_again.pre_promo_total
+                    OR seen_again.total_before < seen_again.pre_promo_total_before
+                    THEN seen_again.currency
+            END
     WHERE
         seen_again.total > 0
         AND seen_again.total_before > 0
