@@ -32,7 +32,7 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
         "not_compared": "what it was compared with is gone",
         "not_asked": "it is no longer requested",
         "reference_changed": "markets are compared with another one now",
-        "outdated": "its selling price is too old to judge",
+        "outdated": "its selling price can no longer be judged",
         "rule_changed": "the rule or its settings changed",
         "stay_began": "the stay began",
     },

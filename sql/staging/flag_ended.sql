@@ -1,42 +1,51 @@
 -- One row per open flag that ends with this sweep: its evidence was answered without the finding, or the stay began.
-WITH outdated AS (
-    -- Breaches whose selling price is now too old to be judged: nothing shows that the price was put right.
-    SELECT before.flag_id
+WITH price_of AS (
+    SELECT
+        mart.subject_key(
+            'floor_breach',
+            mart.price_subject(
+                source.source,
+                price.property_id,
+                price.market,
+                price.check_in,
+                price.nights,
+                price.party,
+                price.currency,
+                price.room_id,
+                price.board_id,
+                price.policy_key,
+                price.channel
+            )
+        ) AS subject_key,
+        { 'observed_at': price.observed_at, 'input_id': price.input_id, 'price': price.price } AS seen,
+        price.loaded_at
+    FROM lake.selling_price AS price
+    CROSS JOIN (VALUES ('multi'), ('detail')) AS source (source)
+    SEMI JOIN night.flag_unconfirmed AS evidence
+        ON
+            evidence.rule = 'floor_breach'
+            AND evidence.item.property_id = price.property_id -- noqa: RF01
+            AND evidence.item.source = source.source -- noqa: RF01
+),
+
+-- Breaches with their selling price: now too old to be judged, or the same as when last flagged. It was not put right
+-- in either case: whether the same price was below the floor in force is unknown, as the floor has moved since.
+priced AS (
+    SELECT
+        before.flag_id,
+        max(price.seen) AS now_seen,
+        max(price.seen) FILTER (WHERE price.loaded_at <= flagged.finished_at) AS then_seen,
+        date_diff('second', now_seen['observed_at'], any_value(sweep.started_at)) / 86400.0 -- noqa: RF02
+        > any_value(analysis.price_days) AS is_old,
+        now_seen['observed_at'] = then_seen['observed_at'] -- noqa: RF02
+        AND now_seen['price'] = then_seen['price'] AS is_same -- noqa: RF02
     FROM state.flag_open AS before
-    INNER JOIN (
-        SELECT
-            mart.subject_key(
-                'floor_breach',
-                mart.price_subject(
-                    source.source,
-                    price.property_id,
-                    price.market,
-                    price.check_in,
-                    price.nights,
-                    price.party,
-                    price.currency,
-                    price.room_id,
-                    price.board_id,
-                    price.policy_key,
-                    price.channel
-                )
-            ) AS subject_key,
-            max(price.observed_at) AS observed_at
-        FROM lake.selling_price AS price
-        CROSS JOIN (VALUES ('multi'), ('detail')) AS source (source)
-        SEMI JOIN night.flag_unconfirmed AS evidence
-            ON
-                evidence.rule = 'floor_breach'
-                AND evidence.item.property_id = price.property_id -- noqa: RF01
-                AND evidence.item.source = source.source -- noqa: RF01
-        GROUP BY subject_key -- noqa: RF02
-    ) AS latest
-        ON latest.subject_key = before.subject_key
+    INNER JOIN price_of AS price ON price.subject_key = before.subject_key
+    LEFT JOIN mart.sweep AS flagged ON flagged.sweep_id = before.last_flagged_sweep_id
     CROSS JOIN night.sweep AS sweep
     CROSS JOIN ref.analysis AS analysis
-    WHERE
-        before.rule = 'floor_breach'
-        AND date_diff('second', latest.observed_at, sweep.started_at) / 86400.0 > analysis.price_days
+    WHERE before.rule = 'floor_breach'
+    GROUP BY before.flag_id
 ),
 
 -- Flags about a disparity whose own price was compared tonight.
@@ -60,10 +69,11 @@ SELECT
         WHEN answered.is_gone THEN 'gone'
         WHEN answered.is_not_asked THEN 'not_asked'
         WHEN answered.is_beside_a_former_reference AND compared.flag_id IS NULL THEN 'reference_changed'
-        WHEN outdated.flag_id IS NOT NULL THEN 'outdated'
+        WHEN priced.is_old THEN 'outdated'
         -- The answers may still show it: nothing shows that it was put right.
         WHEN made_by.rule_version <> before.rule_version THEN 'rule_changed'
         WHEN before.last_flagged_at <= settings.last_other_at THEN 'rule_changed'
+        WHEN priced.is_same THEN 'outdated'
         ELSE 'value'
     END AS ended_by
 FROM state.flag_open AS before
@@ -71,7 +81,7 @@ CROSS JOIN night.sweep AS sweep
 LEFT JOIN night.flag_answered AS answered ON answered.flag_id = before.flag_id
 LEFT JOIN night.flag_met AS met ON met.flag_id = before.flag_id
 LEFT JOIN compared ON compared.flag_id = before.flag_id
-LEFT JOIN outdated ON outdated.flag_id = before.flag_id
+LEFT JOIN priced ON priced.flag_id = before.flag_id
 LEFT JOIN night.rule_version AS made_by ON made_by.relation = before.relation
 LEFT JOIN night.setting_change AS settings ON settings.relation = before.relation
 -- A finding that is raised again stays open, even if the stay of its earlier evidence has begun.

@@ -153,8 +153,9 @@ FLAG_CLOSED = Table(
             "sale; `not_compared`: only offers of other markets, with which it was compared, were no longer on sale; "
             "`not_asked`: its property, or the currency of an offer of it, is no longer requested; "
             "`reference_changed`: it was compared with the reference market, which is another one now, and does not "
-            "sell the offer; `outdated`: its selling price is older than price_days; `rule_changed`: "
-            "the rule no longer finds it, in a later version or by settings changed since; `stay_began`.",
+            "sell the offer; `outdated`: its selling price can no longer be judged, as it is older than price_days or "
+            "its floor has moved; `rule_changed`: the rule no longer finds it, in a later version or by settings "
+            "changed since; `stay_began`.",
         ),
     ),
 )
