@@ -27,7 +27,9 @@
 -- How the market's prices have moved: mart.market_movement.
 -- An offer may follow its market within a week: up to what it was charged at without a promotion.
 -- longest_unseen_days: Days: longest time unseen until its price differed, or without any answer in its market.
--- Times without an answer in the market count from reference_days.
+-- Times without an answer in the market count from reference_days. Within an interval, it is at least the mean time
+-- between two sightings: the state has how often an offer was seen at one price, not when. So if only its property was
+-- not requested for as long, and its price is the same afterwards, there still is a verdict.
 -- lowest_moved: Lowest total before began_at, each raised by the largest rise of its market since it was last seen.
 -- risen_since_lowest_pct: Percent of the market's prices that rose since lowest_moved was last seen, net of falls.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
@@ -78,7 +80,14 @@ interval_seen AS (
                 )
             ),
             mart.utc(history.valid_from)
-        ) AS days_unseen
+        ) AS days_unseen,
+        -- While it was gone, it cost nothing.
+        CASE
+            WHEN history.is_offered
+                THEN
+                    date_diff('day', mart.utc(history.valid_from), mart.utc(history.last_seen_at))
+                    // nullif(history.snapshots - 1, 0)
+        END AS days_between
     FROM mart.offer_history AS history
     -- An inner join, unlike a semi join, passes a filter on the property to both sides; and it reads keys only.
     INNER JOIN state.offer_open AS latest
@@ -99,7 +108,7 @@ unseen AS (
         each.source,
         each.property_id,
         each.offer_key,
-        max(each.days_unseen) AS longest_unseen_days
+        greatest(max(each.days_unseen), max(each.days_between)) AS longest_unseen_days
     FROM interval_seen AS each
     GROUP BY each.source, each.property_id, each.offer_key
 ),
@@ -317,7 +326,13 @@ held AS (
         coalesce(priced.highest_from, promoted.valid_from) AS highest_from,
         coalesce(priced.snapshots, promoted.snapshots) AS seen_snapshots,
         coalesce(priced.promoted_snapshots, promoted.snapshots) AS promoted_snapshots,
-        greatest(unseen.longest_unseen_days, paused.days, 0) AS longest_unseen_days
+        greatest(
+            unseen.longest_unseen_days,
+            paused.days,
+            date_diff('day', mart.utc(promoted.valid_from), mart.utc(promoted.last_seen_at))
+            // nullif(promoted.snapshots - 1, 0),
+            0
+        ) AS longest_unseen_days
     FROM promoted
     LEFT JOIN unseen
         ON
