@@ -13,7 +13,8 @@ A penalty applies in a time and costs an amount; each of the two is computed fro
 
 Dates of which the end is not after the start are in no order and are ignored; the window then counts. Of penalties that
 apply at one time the larger one counts, and one that is undetermined makes the time undetermined: it may be the larger
-one. A time that no penalty covers is `free`. An offer without any penalty is `not_stated`, which is not free.
+one. A time that no penalty covers is `free`. An offer without any penalty is `not_stated`, which is not free. Nor is
+one of which nothing is refunded: where its penalties come to nothing, or none covers the time, it is undetermined.
 
 Everything is computed in integers. Only a division can leave more than four decimals, and is then rounded half up. A
 percentage of more than six decimals, or nights of more than three, is undetermined and not rounded first. The macros
@@ -28,7 +29,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
-from pipeline.domain.penalties import MOST_HOURS, Penalty
+from pipeline.domain.penalties import MOST_HOURS, Penalty, refundability
 
 _MONEY_UNIT = 10**4
 _PCT_UNIT, _MOST_PCT = 10**6, 10**6
@@ -87,7 +88,7 @@ def penalty_at(
         for number, penalty in enumerate(penalties)
         if _covers(period(penalty, check_in_at), at)
     ]
-    return _counting(active)
+    return _counting(active, penalties)
 
 
 def steps(penalties: Sequence[Penalty], total: Decimal | None, nights: int, check_in_at: datetime) -> list[Step]:
@@ -99,7 +100,8 @@ def steps(penalties: Sequence[Penalty], total: Decimal | None, nights: int, chec
     moments = sorted({moment for times in periods for moment in times if moment is not None})
     found: list[Step] = []
     for moment in (None, *moments):
-        cost = _counting([cost for cost, times in zip(costs, periods, strict=True) if _covers(times, moment)])
+        active = [cost for cost, times in zip(costs, periods, strict=True) if _covers(times, moment)]
+        cost = _counting(active, penalties)
         if not found or found[-1].cost != cost:
             found.append(Step(moment, cost))
     return found
@@ -113,7 +115,14 @@ def _covers(times: tuple[datetime | None, datetime | None], at: datetime | None)
     return (start is None or start <= at) and (end is None or at < end)
 
 
-def _counting(active: Sequence[Cost]) -> Cost:
+def _counting(active: Sequence[Cost], penalties: Sequence[Penalty]) -> Cost:
+    cost = _largest(active)
+    if cost.amount == 0 and refundability(penalty.is_refundable for penalty in penalties) == "non_refundable":
+        return Cost(None, Rule.UNDETERMINED, cost.penalty_no)
+    return cost
+
+
+def _largest(active: Sequence[Cost]) -> Cost:
     if not active:
         return Cost(Decimal(0), Rule.FREE)
     for cost in active:

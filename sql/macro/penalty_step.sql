@@ -1,6 +1,7 @@
 -- Cost of cancelling over time: one row per offer of a sweep and stretch of time in which it costs the same.
 -- Windows are counted from each property's check-in time, as in mart.cancellation, or, if `check_in_hour` is given,
--- from that hour (UTC) of the check-in day for all properties; exact dates win over windows.
+-- from that hour (UTC) of the check-in day for all properties; exact dates win over windows. If nothing is refunded,
+-- cancelling is never free: where the terms come to nothing, what it costs is undetermined.
 CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := NULL) AS TABLE (
     WITH offer AS (
         SELECT
@@ -32,6 +33,7 @@ CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := NULL
             penalty.search_id,
             penalty.offer_no,
             penalty.penalty_no,
+            penalty.is_refundable,
             mart.penalty_cost(
                 offer.total,
                 offer.nights,
@@ -50,6 +52,15 @@ CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := NULL
                 AND offer.search_id = penalty.search_id
                 AND offer.offer_no = penalty.offer_no
         WHERE penalty.sweep_id = wanted_sweep_id -- noqa: RF02
+    ),
+
+    kept AS (
+        SELECT
+            search_id,
+            offer_no
+        FROM stated
+        GROUP BY search_id, offer_no
+        HAVING bool_or(is_refundable) IS FALSE
     ),
 
     moment AS (
@@ -83,14 +94,24 @@ CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := NULL
 
     costing AS (
         SELECT
-            search_id,
-            offer_no,
-            moment_at,
-            penalty_no,
-            CASE WHEN penalty_no IS NULL THEN 0::DECIMAL(18, 4) ELSE cost['amount'] END AS amount,
-            CASE WHEN penalty_no IS NULL THEN 'free' ELSE cost['rule'] END AS rule,
-            row(penalty_no, amount, rule) AS state
+            counting.search_id,
+            counting.offer_no,
+            counting.moment_at,
+            counting.penalty_no,
+            kept.offer_no IS NOT NULL AND (counting.penalty_no IS NULL OR counting.cost['amount'] = 0) AS is_unknown,
+            CASE
+                WHEN is_unknown THEN NULL
+                WHEN counting.penalty_no IS NULL THEN 0::DECIMAL(18, 4)
+                ELSE counting.cost['amount']
+            END AS amount,
+            CASE
+                WHEN is_unknown THEN 'undetermined'
+                WHEN counting.penalty_no IS NULL THEN 'free'
+                ELSE counting.cost['rule']
+            END AS rule,
+            row(counting.penalty_no, amount, rule) AS state
         FROM counting
+        LEFT JOIN kept ON kept.search_id = counting.search_id AND kept.offer_no = counting.offer_no
     ),
 
     step AS (

@@ -4,6 +4,7 @@
 -- hours_to_check_in: Hours from the last sighting to check-in, by the property's check-in time or the lake's default.
 -- share_now: Cost of cancelling at the last sighting, as a share of total; NULL: cannot be computed.
 -- is_free_now: Whether it could be cancelled free of charge at the last sighting; NULL: no penalty stated, or unknown.
+-- An offer of which nothing is refunded is never free, also if its terms come to nothing; share_now is unknown then.
 -- strictness: Strictness of its terms; see mart.policy_strictness.
 -- What cancelling costs follows from what a detail answer states (mart.stated_penalty: amounts and dates win), and from
 -- the terms of a list offer (mart.policy_step). Times of check-in: mart.property_check_in, then ref.analysis.
@@ -56,7 +57,8 @@ SELECT
         WHEN stated.offer_key IS NULL THEN step.cost_share
         ELSE stated.amount::DOUBLE / nullif(offer.total, 0)::DOUBLE
     END AS share_now,
-    CASE WHEN stated.offer_key IS NULL THEN step.cost_share = 0 ELSE stated.amount = 0 END AS is_free_now,
+    offer.refundability <> 'non_refundable'
+    AND CASE WHEN stated.offer_key IS NULL THEN step.cost_share = 0 ELSE stated.amount = 0 END AS is_free_now,
     policy.terms,
     strict.strictness,
     offer.lead_days,

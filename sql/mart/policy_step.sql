@@ -6,7 +6,8 @@
 -- is_free: Whether cancelling is free of charge in this stretch.
 -- The terms as pipeline/domain/penalties.py reads them, as shares of any total: percentage x nights charged / nights of
 -- the stay where nights are charged, else the percentage, else 1 where nothing is refunded. Only windows count, and a
--- penalty without one always applies. Dates and amounts of detail answers differ by offer: see mart.penalty_step.
+-- penalty without one always applies. If nothing is refunded, cancelling is never free: where the terms come to
+-- nothing, what it costs is unknown. Dates and amounts of detail answers differ by offer: see mart.penalty_step.
 WITH sold AS (
     SELECT DISTINCT
         offer.policy_key,
@@ -29,6 +30,13 @@ stated AS (
     FROM sold
     INNER JOIN state.policy AS policy ON policy.policy_key = sold.policy_key
     WHERE policy.window_hours IS NULL OR policy.window_hours > 0
+),
+
+kept AS (
+    SELECT policy.policy_key
+    FROM state.policy AS policy
+    GROUP BY policy.policy_key
+    HAVING bool_or(policy.is_refundable) IS FALSE
 ),
 
 -- Before the first penalty, cancelling is free, so the time before all windows is a stretch too.
@@ -55,15 +63,17 @@ SELECT
     coalesce(lead(moment.begins_hours) OVER in_time, 0) AS until_hours,
     -- A penalty of unknown cost may be the larger one.
     CASE
+        WHEN any_value(kept.policy_key) IS NOT NULL AND coalesce(max(stated.cost_share), 0) = 0 THEN NULL
         WHEN count(stated.policy_key) = 0 THEN 0::DOUBLE
         WHEN count(stated.cost_share) = count(stated.policy_key) THEN max(stated.cost_share)
     END AS cost_share,
-    count(stated.policy_key) = 0 AS is_free
+    count(stated.policy_key) = 0 AND any_value(kept.policy_key) IS NULL AS is_free
 FROM moment
 LEFT JOIN stated
     ON
         stated.policy_key = moment.policy_key
         AND stated.nights = moment.nights
         AND stated.begins_hours >= moment.begins_hours
+LEFT JOIN kept ON kept.policy_key = moment.policy_key
 GROUP BY moment.policy_key, moment.nights, moment.begins_hours
 WINDOW in_time AS (PARTITION BY moment.policy_key, moment.nights ORDER BY moment.begins_hours DESC)

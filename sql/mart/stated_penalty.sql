@@ -1,5 +1,6 @@
 -- One row per detail offer on sale that states cancellation penalties: the cost of cancelling it at the last sighting.
 -- amount: Cost of cancelling as stated, else computed, in currency; 0: free of charge; NULL: cannot be computed.
+-- If nothing is refunded, cancelling is never free: where the terms come to nothing, what it costs is unknown.
 -- As mart.penalty_at() gives for that moment: a stated amount wins over percentage and nights, and exact dates win over
 -- the window; of several penalties, the largest counts. mart.policy_step has no amounts, because lists state none.
 WITH stated AS (
@@ -8,6 +9,7 @@ WITH stated AS (
         offer.property_id,
         offer.offer_key,
         offer.last_seen_at,
+        penalty.is_refundable,
         mart.penalty_span(
             penalty.start_at,
             penalty.end_at,
@@ -44,6 +46,7 @@ timed AS (
         stated.property_id,
         stated.offer_key,
         stated.cost,
+        stated.is_refundable,
         stated.span['begins_at'] <= stated.last_seen_at
         AND coalesce(stated.span['ends_at'] > stated.last_seen_at, TRUE) AS applies
     FROM stated
@@ -55,6 +58,9 @@ SELECT
     timed.offer_key,
     -- A penalty of unknown cost may be the larger one.
     CASE
+        WHEN
+            bool_or(timed.is_refundable) IS FALSE AND coalesce(max(timed.cost) FILTER (WHERE timed.applies), 0) = 0
+            THEN NULL
         WHEN count(*) FILTER (WHERE timed.applies) = 0 THEN 0
         WHEN count(*) FILTER (WHERE timed.applies AND timed.cost IS NULL) = 0
             THEN max(timed.cost) FILTER (WHERE timed.applies)

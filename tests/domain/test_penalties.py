@@ -67,6 +67,15 @@ def test_before_any_window_cancelling_is_free_and_no_penalty_at_all_says_nothing
     assert cost() == Cost(None, Rule.NOT_STATED)
 
 
+def test_what_is_not_refunded_is_never_free_and_its_cost_is_unknown_if_the_terms_come_to_nothing():
+    lost, not_lost = Penalty(24, 50.0, None, False), Penalty(12, 50.0, None, True)
+    assert cost(Penalty(None, 0.0, None, False)) == Cost(None, Rule.UNDETERMINED, 0)
+    assert cost(Penalty(None, 100.0, None, False, amount=Decimal(0))) == Cost(None, Rule.UNDETERMINED, 0)
+    assert cost(lost, hours=25) == Cost(None, Rule.UNDETERMINED)
+    assert cost(lost, hours=24) == Cost(Decimal(100), Rule.PERCENTAGE, 0)
+    assert cost(lost, not_lost, hours=25) == Cost(Decimal(0), Rule.FREE)
+
+
 def test_of_overlapping_penalties_the_larger_one_counts_whatever_their_order():
     cheap, dear = Penalty(72, 10.0), Penalty(24, 80.0)
     for order in ((cheap, dear), (dear, cheap)):
