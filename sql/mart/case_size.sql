@@ -57,7 +57,12 @@ WITH grouped AS (
         ) AS known_since,
         CASE
             WHEN any_value(flag.scope_until) IS NULL THEN max(flag.last_flagged_at)
-            ELSE any_value(flag.scope_met_at)
+            -- What is still found after the end is of other cases. On the first day with too few, it was still one.
+            ELSE
+                greatest(
+                    any_value(flag.scope_met_at),
+                    max(flag.last_flagged_at) FILTER (WHERE flag.last_flagged_at < flag.scope_until)
+                )
         END AS last_seen_at,
         CASE
             WHEN flags = 0 -- noqa: RF02
