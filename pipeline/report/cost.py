@@ -14,7 +14,8 @@ SINCE: Final = Column("since", "Found since")
 NOTE: Final = (
     "Cost adds up one price difference for each property, market and stay, the middle one of its offers (the lower of "
     "two), in euro at the day's reference rates (`nightaudit load rates`); of a stay in two currencies, it is the "
-    "larger one. What is not about an amount, such as a property gone quiet, comes last."
+    "larger one. Without a rate, what is in other currencies follows what is known in euro, however much it is. What "
+    "is not about an amount, such as a property gone quiet, comes last."
 )
 
 
@@ -22,6 +23,11 @@ def cost_of_cases() -> pl.Expr:
     """Return the cost of several cases in euro as an aggregation of these; null if that of one is unknown."""
     is_known = pl.col("exposure_eur").null_count() == 0
     return pl.when(is_known).then(pl.col("exposure_eur").sum()).alias("cost_eur")
+
+
+def is_without_cost() -> pl.Expr:
+    """Return whether `cost_eur` is 0. An unknown cost is not, and comes before: there is an amount without a rate."""
+    return (pl.col("cost_eur") == 0).fill_null(value=False)
 
 
 def cost_and_since() -> list[pl.Expr]:
@@ -35,8 +41,8 @@ def cost_and_since() -> list[pl.Expr]:
 
 def costly_first(lines: pl.DataFrame, *before: pl.Expr) -> pl.DataFrame:
     """Return lines of `cost_and_since` in the order of `before` and their cost, with the cost as text."""
-    by = [*before, pl.col("cost_eur")]
-    is_down = [*(False for _ in before), True]
+    by = [*before, is_without_cost(), pl.col("cost_eur")]
+    is_down = [*(False for _ in before), False, True]
     words = pl.struct("cost_eur", "amounts").map_elements(_in_words, return_dtype=pl.String, skip_nulls=False)
     return (
         lines.sort(by, descending=is_down, nulls_last=True, maintain_order=True)

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.report.cost import cost_of_cases
+from pipeline.report.cost import cost_of_cases, is_without_cost
 
 
 def first_cases(cases: pl.DataFrame, number: int) -> pl.Series:
@@ -19,6 +19,13 @@ def costly_properties(cases: pl.DataFrame) -> list[int]:
         cases.drop_nulls("property_id")
         .group_by("property_id", "rule", is_waiting, maintain_order=True)
         .agg(cost_of_cases())
-        .sort("is_waiting", "cost_eur", descending=True, nulls_last=True, maintain_order=True)
+        .sort(
+            "is_waiting",
+            is_without_cost(),
+            "cost_eur",
+            descending=[True, False, True],
+            nulls_last=True,
+            maintain_order=True,
+        )
     )
     return by_problem["property_id"].unique(maintain_order=True).to_list()

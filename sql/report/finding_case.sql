@@ -44,6 +44,7 @@
 -- markets: Markets of its open flags; of a closed case, of all its flags.
 -- exposure_eur: Its amounts in euro at the day's reference rates, each stay in one currency; NULL: a rate is unknown.
 -- urgency: Place of the case, 1 is the most urgent: by status, exposure_eur, severity, exposure_weight and flags.
+-- Amounts without a rate come after those in euro; what is not about an amount comes last.
 -- opened_at: Start of the sweep that opened it the last time; first_seen_at: the first time.
 WITH latest AS (
     SELECT
@@ -292,6 +293,8 @@ SELECT
                 WHEN 'part_of' THEN 5
                 ELSE 6
             END ASC,
+            -- What has no amount costs less than what has one of unknown worth.
+            exposure_eur IS NOT DISTINCT FROM 0 ASC, -- noqa: RF02
             exposure_eur DESC NULLS LAST, -- noqa: RF02
             owed.amount_of_one_currency DESC NULLS LAST,
             each.rank_of_severity ASC,

@@ -215,7 +215,7 @@ def test_pages_and_comments_say_which_offer_a_stay_costs_where_there_are_two_in_
         assert "median" not in text
 
 
-def test_a_cost_without_a_rate_is_in_its_own_currencies_and_after_those_in_euro():
+def test_a_cost_without_a_rate_is_in_its_own_currencies_after_those_in_euro_and_before_what_costs_nothing():
     cases = frame(
         case("case-1", "SE", 7, **costs(None, SEK=900, USD=3)),
         case("case-2", "DE", 7, **costs(None, SEK=100)),
@@ -225,9 +225,11 @@ def test_a_cost_without_a_rate_is_in_its_own_currencies_and_after_those_in_euro(
     lines = calls(cases)
     assert list(zip(lines["property_id"], lines["cost"], strict=True)) == [
         (8, "20 EUR"),
-        (9, None),
         (7, "1,000 SEK + 3 USD"),
+        (9, None),
     ]
+    assert costly_properties(cases) == [8, 7, 9]
+    assert "in other currencies follows" in NOTE
     quiet = cases_points(cases)[1]
     assert quiet.text.startswith("Call Hotel 9 about")
     assert quiet.text.endswith(" Found since 14 Oct 2026.")
