@@ -6,7 +6,40 @@
 -- represents the group. If part of a property's answer was unreadable or refused, the cheapest offer may be in it: no
 -- offer then represents a group that this part may belong to. A list has one product per room, board and policy, so
 -- its exact pairs are kept.
-SELECT -- noqa: AM07
+WITH candidate AS NOT MATERIALIZED (
+    SELECT
+        offer.source,
+        offer.property_id,
+        offer.market,
+        offer.product_type,
+        offer.check_in,
+        offer.nights,
+        offer.party,
+        offer.currency_asked,
+        offer.currency,
+        coalesce(offer.room_stay_id, 0) AS room_no,
+        offer.board_family,
+        offer.cell_key,
+        offer.offer_key,
+        offer.room_id,
+        offer.board_id,
+        offer.policy_key,
+        offer.promotion_key,
+        offer.total,
+        offer.pre_promo_total,
+        offer.floor,
+        offer.included_charges,
+        offer.seen_sweep_id,
+        offer.seen_search_id,
+        offer.seen_offer_no,
+        offer.is_whole
+    FROM mart.offer_latest AS offer
+    WHERE
+        offer.total > 0
+        AND offer.currency IS NOT NULL
+)
+
+SELECT
     'exact' AS match_grade,
     hash(
         offer.source,
@@ -14,46 +47,21 @@ SELECT -- noqa: AM07
         offer.check_in,
         offer.nights,
         offer.party,
-        coalesce(offer.room_stay_id, 0),
+        offer.room_no,
         offer.room_id,
         offer.board_id,
         offer.policy_key
     ) AS match_key,
-    offer.source,
-    offer.property_id,
-    offer.market,
-    offer.product_type,
-    offer.check_in,
-    offer.nights,
-    offer.party,
-    offer.currency_asked,
-    offer.currency,
-    coalesce(offer.room_stay_id, 0) AS room_no,
-    offer.board_family,
-    offer.cell_key,
-    offer.offer_key,
-    offer.room_id,
-    offer.board_id,
-    offer.policy_key,
-    offer.promotion_key,
-    offer.total,
-    offer.pre_promo_total,
-    offer.floor,
-    offer.included_charges,
-    offer.seen_sweep_id,
-    offer.seen_search_id,
-    offer.seen_offer_no
-FROM mart.offer_latest AS offer
+    offer.* EXCLUDE (is_whole) -- noqa: RF03
+FROM candidate AS offer
 WHERE
-    offer.total > 0
-    AND offer.currency IS NOT NULL
-    AND offer.room_id IS NOT NULL
+    offer.room_id IS NOT NULL
     AND offer.board_id IS NOT NULL
     AND (offer.is_whole OR offer.source = 'multi')
 
 UNION ALL BY NAME
 
-SELECT -- noqa: AM07
+SELECT
     'board_family' AS match_grade,
     hash(
         offer.source,
@@ -61,34 +69,11 @@ SELECT -- noqa: AM07
         offer.check_in,
         offer.nights,
         offer.party,
-        coalesce(offer.room_stay_id, 0),
+        offer.room_no,
         offer.board_family
     ) AS match_key,
-    offer.source,
-    offer.property_id,
-    offer.market,
-    offer.product_type,
-    offer.check_in,
-    offer.nights,
-    offer.party,
-    offer.currency_asked,
-    offer.currency,
-    coalesce(offer.room_stay_id, 0) AS room_no,
-    offer.board_family,
-    offer.cell_key,
-    offer.offer_key,
-    offer.room_id,
-    offer.board_id,
-    offer.policy_key,
-    offer.promotion_key,
-    offer.total,
-    offer.pre_promo_total,
-    offer.floor,
-    offer.included_charges,
-    offer.seen_sweep_id,
-    offer.seen_search_id,
-    offer.seen_offer_no
-FROM mart.offer_latest AS offer
+    offer.* EXCLUDE (is_whole) -- noqa: RF02
+FROM candidate AS offer
 INNER JOIN (
     SELECT
         other.source,
@@ -96,11 +81,8 @@ INNER JOIN (
         other.market,
         other.product_type,
         min({ 'total': other.total, 'offer_key': other.offer_key })['offer_key'] AS offer_key
-    FROM mart.offer_latest AS other
-    WHERE
-        other.total > 0
-        AND other.currency IS NOT NULL
-        AND other.is_whole
+    FROM candidate AS other
+    WHERE other.is_whole
     -- Market and product type follow from the cell; as keys, they let a query that filters on them read less.
     GROUP BY
         other.source,
@@ -109,7 +91,7 @@ INNER JOIN (
         other.product_type,
         other.cell_key,
         other.currency,
-        coalesce(other.room_stay_id, 0),
+        other.room_no,
         other.seen_sweep_id,
         other.board_family
 ) AS cheapest
@@ -122,7 +104,7 @@ INNER JOIN (
 
 UNION ALL BY NAME
 
-SELECT -- noqa: AM07
+SELECT
     'cheapest' AS match_grade,
     hash(
         offer.source,
@@ -130,33 +112,10 @@ SELECT -- noqa: AM07
         offer.check_in,
         offer.nights,
         offer.party,
-        coalesce(offer.room_stay_id, 0)
+        offer.room_no
     ) AS match_key,
-    offer.source,
-    offer.property_id,
-    offer.market,
-    offer.product_type,
-    offer.check_in,
-    offer.nights,
-    offer.party,
-    offer.currency_asked,
-    offer.currency,
-    coalesce(offer.room_stay_id, 0) AS room_no,
-    offer.board_family,
-    offer.cell_key,
-    offer.offer_key,
-    offer.room_id,
-    offer.board_id,
-    offer.policy_key,
-    offer.promotion_key,
-    offer.total,
-    offer.pre_promo_total,
-    offer.floor,
-    offer.included_charges,
-    offer.seen_sweep_id,
-    offer.seen_search_id,
-    offer.seen_offer_no
-FROM mart.offer_latest AS offer
+    offer.* EXCLUDE (is_whole) -- noqa: RF02
+FROM candidate AS offer
 INNER JOIN (
     SELECT
         other.source,
@@ -164,11 +123,8 @@ INNER JOIN (
         other.market,
         other.product_type,
         min({ 'total': other.total, 'offer_key': other.offer_key })['offer_key'] AS offer_key
-    FROM mart.offer_latest AS other
-    WHERE
-        other.total > 0
-        AND other.currency IS NOT NULL
-        AND other.is_whole
+    FROM candidate AS other
+    WHERE other.is_whole
     -- Market and product type follow from the cell; as keys, they let a query that filters on them read less.
     GROUP BY
         other.source,
@@ -177,7 +133,7 @@ INNER JOIN (
         other.product_type,
         other.cell_key,
         other.currency,
-        coalesce(other.room_stay_id, 0),
+        other.room_no,
         other.seen_sweep_id
 ) AS cheapest
     ON
