@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ import boto3
 import pytest
 from free_port import free_port
 from s3_server import KEY_ID, SECONDS_AWAY, SECRET, S3Server
+from waiting import await_true
 
 _PACKAGES = "apt-get install --no-install-recommends ceph-mon ceph-osd radosgw"
 _CONF = """
@@ -113,9 +113,9 @@ def ceph_server(folder: Path) -> Iterator[S3Server]:
         key = run("ceph-authtool", "-p", "-n", "osd.0", keyring).strip()
         run("ceph-osd", "-c", str(conf), "-i", "0", "--mkfs", "--osd-uuid", str(osd), "--key", key)
         start("ceph-osd", "-c", str(conf), "-i", "0", "-f")
-        _until(lambda: " 1 up" in ceph("osd", "stat"))
+        await_true(lambda: " 1 up" in ceph("osd", "stat"))
         gateway = start("radosgw", "-c", str(conf), "-n", "client.rgw", "-f")
-        _until(lambda: _answers(port))
+        await_true(lambda: _answers(port))
         user = ["user", "create", "--uid", "test", "--display-name", "test", "--access-key", KEY_ID, "--secret", SECRET]
         run("radosgw-admin", "-c", str(conf), "-n", "client.admin", *user)
         made = Gateway(gateway, port)
@@ -137,10 +137,3 @@ def _answers(port: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _until(is_so) -> None:
-    end = time.monotonic() + 240
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.5)

@@ -73,6 +73,14 @@ def lake(tmp_path: Path) -> Lake:
 
 
 @pytest.fixture
+def without_proxies(monkeypatch) -> None:
+    """Forget the proxies that this machine's environment names."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture
 def nightaudit(monkeypatch, capsys) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a command in this process, which is faster, if the test is not about processes.
 

@@ -9,12 +9,15 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from waiting import await_true
+
+# For how long a test cuts a worker off.
+SECONDS_CUT_OFF = 60.0
 
 
 class Machines:
@@ -66,11 +69,10 @@ def with_disk_of_its_own(folder: Path, own: Path) -> list[str]:
     return command
 
 
-def await_true(holds, seconds: float = 240) -> None:
-    ends_at = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < ends_at
-        time.sleep(0.05)
+def cut_off(worker: subprocess.Popen[bytes], seconds: float = SECONDS_CUT_OFF) -> None:
+    """Stop a worker for a while, as when its network is down."""
+    worker.send_signal(signal.SIGSTOP)
+    threading.Timer(seconds, worker.send_signal, [signal.SIGCONT]).start()
 
 
 @contextmanager

@@ -26,7 +26,6 @@ from conftest import NIGHTS, copied
 from nights import filled
 from planted_world import rows
 
-from pipeline.cli import main
 from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.domain.tables import REJECT
 from pipeline.inputs.load import load
@@ -112,7 +111,7 @@ def test_a_finding_of_a_rule_that_makes_no_flags_is_led_back_as_well(year, name)
     assert all(each.offer for each in explained.observations)
 
 
-def test_a_breach_is_led_back_before_a_night_makes_it_a_flag(lake, tmp_path, monkeypatch, capsys):
+def test_a_breach_is_led_back_before_a_night_makes_it_a_flag(lake, tmp_path, reported):
     file = tmp_path / "prices.csv"
     query = f"""
         COPY (
@@ -134,7 +133,7 @@ def test_a_breach_is_led_back_before_a_night_makes_it_a_flag(lake, tmp_path, mon
     ((flag_id,),) = rows(lake, new)
     explained = explain(lake, flag_id, MOST)
     assert (explained.is_flag, explained.makes_flags, explained.is_reproduced) == (False, True, True)
-    code, text = printed_by(lake, monkeypatch, capsys, flag_id)
+    code, text = reported(flag_id)
     assert code == 0
     assert "it is not from a published night" in text
     prices = [line for line in text.splitlines() if line.startswith("Selling price: ")]
@@ -170,12 +169,8 @@ def test_what_reads_history_is_replayed_over_the_nights_between(world):
     assert len(explained.sweeps) == len(NIGHTS)
 
 
-def test_the_command_prints_what_leads_to_a_flag(lake, monkeypatch, capsys):
+def test_the_command_prints_what_leads_to_a_flag(lake, reported):
     flag_id = flag_of(lake, "wrong_discount")
-
-    def reported(*arguments):
-        return printed_by(lake, monkeypatch, capsys, *arguments)
-
     code, text = reported(flag_id)
     assert code == 0
     for expected in ("show raw/", "SHA-256", "wrong_discount, version 3", '"market"', "number by number", "total"):
@@ -190,14 +185,15 @@ def test_the_command_prints_what_leads_to_a_flag(lake, monkeypatch, capsys):
     assert (code, "There is no flag" in text) == (2, True)
 
 
-def printed_by(lake, monkeypatch, capsys, *arguments):
+@pytest.fixture
+def reported(lake, nightaudit):
     """The exit code of `nightaudit explain`, and what it prints."""
-    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
-    monkeypatch.setattr(sys, "argv", ["nightaudit", "explain", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    out, err = capsys.readouterr()
-    return ended.value.code or 0, out + err
+
+    def run(*arguments):
+        done = nightaudit(lake.root, "explain", *arguments, NIGHTAUDIT_LAKE=str(lake.root))
+        return done.returncode, done.stdout + done.stderr
+
+    return run
 
 
 def test_raw_answers_that_are_gone_are_reported(lake):

@@ -15,12 +15,7 @@ from pipeline.settings import Settings
 GIVEN = {"_env_file": None, "client_id": "a", "client_secret": "b"}
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    return monkeypatch
+pytestmark = pytest.mark.usefixtures("without_proxies")
 
 
 def test_an_encrypted_way_is_called_so_and_no_certificate_verified_before_it_was_seen():
@@ -49,14 +44,14 @@ def test_the_way_to_the_rate_store_is_named_without_its_password(address, said):
     assert "hunter2" not in _connection(settings)
 
 
-def test_a_proxy_is_named_without_its_password(environment):
-    environment.setenv("https_proxy", "http://u:hunter2@proxy.example:3128")
+def test_a_proxy_is_named_without_its_password(monkeypatch):
+    monkeypatch.setenv("https_proxy", "http://u:hunter2@proxy.example:3128")
     said = _connection(Settings(**GIVEN, base_url="https://supplier.example"))
     assert said.endswith(", through the proxy proxy.example:3128")
 
 
-def test_a_proxy_that_cannot_be_used_is_an_error_with_a_reason(environment):
-    environment.setenv("https_proxy", "proxy.example:3128")
+def test_a_proxy_that_cannot_be_used_is_an_error_with_a_reason(monkeypatch):
+    monkeypatch.setenv("https_proxy", "proxy.example:3128")
     with pytest.raises(SettingsError, match="has no scheme"):
         _connection(Settings(**GIVEN, base_url="https://supplier.example"))
 

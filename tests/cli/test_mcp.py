@@ -18,6 +18,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from nights import load_night, started_at
 from raw_answers import STARTED, SWEEP, land, record
+from waiting import await_true
 
 from pipeline.cli.mcp import server
 from pipeline.domain.errors import InputError
@@ -258,9 +259,7 @@ class Assistant:
         self.say("tools/call", id=number, params={"name": "query", "arguments": {"sql": query}})
 
     def wait_for_query(self) -> psutil.Process:
-        until = time.monotonic() + 60
-        while not (children := psutil.Process(self.opened.pid).children()) and time.monotonic() < until:
-            time.sleep(0.05)
+        children = await_true(psutil.Process(self.opened.pid).children)
         # It has been given its question.
         time.sleep(1)
         return children[0]

@@ -10,14 +10,13 @@ import os
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import duckdb
 import pytest
 
-from pipeline.cli import main
 from pipeline.cli.terminal import Terminal, cannot_write
 from pipeline.domain.problem import whom_of
 
@@ -27,7 +26,7 @@ OBEYED = {chr(code) for code in (*range(32), 127, *range(128, 160), 0x202E)} - {
 
 
 @pytest.fixture
-def query(tmp_path, monkeypatch, capsys):
+def query(tmp_path, monkeypatch, nightaudit):
     """Run `nightaudit query` over a published file with texts of a supplier."""
     lake = tmp_path / "lake"
     (lake / "published").mkdir(parents=True)
@@ -37,28 +36,17 @@ def query(tmp_path, monkeypatch, capsys):
         session.executemany(
             "INSERT INTO mart.words VALUES (?, ?)", [(0, HOSTILE), (1, "=1+1"), (2, "  @x"), (3, "[bold]no[/bold]")]
         )
-    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake))
     monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["nightaudit", "query", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return SimpleNamespace(
-            code=ended.value.code or 0, **dict(zip(("out", "err"), capsys.readouterr(), strict=True))
-        )
-
-    return run
+    return partial(nightaudit, tmp_path, "query", NIGHTAUDIT_LAKE=str(lake))
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_no_control_character_reaches_the_terminal(query, form):
     sql = f'SELECT word, word AS "{HOSTILE}", [word], {{word: word}} FROM mart.words'  # noqa: S608 - a text of ours
     done = query(sql, "--format", form)
-    assert done.code == 0, done.err
-    assert "owned" in done.out
-    assert OBEYED.isdisjoint(done.out)
+    assert done.returncode == 0, done.stderr
+    assert "owned" in done.stdout
+    assert OBEYED.isdisjoint(done.stdout)
 
 
 def test_names_and_texts_of_any_length_are_cut_on_the_terminal(capsys):
@@ -71,31 +59,31 @@ def test_names_and_texts_of_any_length_are_cut_on_the_terminal(capsys):
 
 def test_nor_does_one_in_a_message(query):
     done = query(f"SELECT '{HOSTILE}'::INTEGER")
-    assert done.code == 2
-    assert "owned" in done.err
-    assert OBEYED.isdisjoint(done.err)
+    assert done.returncode == 2
+    assert "owned" in done.stderr
+    assert OBEYED.isdisjoint(done.stderr)
 
 
 def test_json_gives_the_value_as_it_is(query):
     done = query("SELECT word FROM mart.words WHERE place = 0", "--format", "json")
-    assert json.loads(done.out) == {"word": HOSTILE}
+    assert json.loads(done.stdout) == {"word": HOSTILE}
 
 
 def test_json_keeps_columns_of_the_same_name(query):
     done = query('SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS "A"', "--format", "json")
-    assert json.loads(done.out) == {"a": 1, "a_1": 2, "a_1_1": 3, "A": 4}
+    assert json.loads(done.stdout) == {"a": 1, "a_1": 2, "a_1_1": 3, "A": 4}
 
 
 def test_a_cell_of_csv_is_no_formula_and_a_line_ends_as_lines_do(query):
     done = query(
         "SELECT place, word, -1.5 AS price FROM mart.words WHERE place IN (1, 2) ORDER BY place", "--format", "csv"
     )
-    assert done.out == "place,word,price\n1,'=1+1,-1.5\n2,'  @x,-1.5\n"
+    assert done.stdout == "place,word,price\n1,'=1+1,-1.5\n2,'  @x,-1.5\n"
 
 
 def test_a_list_of_texts_is_guarded_in_a_cell_of_csv_as_a_text_is(query):
     done = query("SELECT ['a;=1+1'] AS words, (-1.5)::DECIMAL(9, 2) AS price", "--format", "csv")
-    assert done.out == 'words,price\n"[""a;\'=1+1""]",-1.50\n'
+    assert done.stdout == 'words,price\n"[""a;\'=1+1""]",-1.50\n'
 
 
 PARTS = "{'currency': 'EUR', 'amount': 356.02::DECIMAL(18, 4), 'day': DATE '2030-03-01', 'word': chr(155)}"
@@ -106,47 +94,47 @@ def test_what_has_parts_is_json_in_a_cell_of_csv_and_of_a_sheet(query, tmp_path)
     """Another program reads it; it used to be written as Python writes it."""
     held = [{"currency": "EUR", "amount": "356.0200", "day": "2030-03-01", "word": "\x9b"}]
     done = query(NESTED, "--format", "csv")
-    _, (cell,) = csv.reader(io.StringIO(done.out))
+    _, (cell,) = csv.reader(io.StringIO(done.stdout))
     assert json.loads(cell) == held
-    assert "\x9b" not in done.out
-    assert query(NESTED, "--format", "xlsx", "--output", str(tmp_path / "a.xlsx")).code == 0
+    assert "\x9b" not in done.stdout
+    assert query(NESTED, "--format", "xlsx", "--output", str(tmp_path / "a.xlsx")).returncode == 0
     with zipfile.ZipFile(tmp_path / "a.xlsx") as book:
         sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314 - written by us
     texts = [each.text for each in sheet.iter("{http://schemas.openxmlformats.org/spreadsheetml/2006/main}t")]
     assert json.loads(texts[1]) == held
-    assert "Decimal" not in query(NESTED).out
+    assert "Decimal" not in query(NESTED).stdout
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 @pytest.mark.parametrize("value", ["INTERVAL '10000000 years'", "[to_days(2000000000)]"])
 def test_an_interval_too_long_for_python_is_refused_with_the_way_out(query, form, value):
     done = query(f"SELECT {value}", "--format", form)
-    assert done.code == 2
-    assert len(done.out.splitlines()) <= 1, "there is a row"
-    assert "VARCHAR" in done.err
-    assert "10000000 years" in query("SELECT (INTERVAL '10000000 years')::VARCHAR", "--format", form).out
+    assert done.returncode == 2
+    assert len(done.stdout.splitlines()) <= 1, "there is a row"
+    assert "VARCHAR" in done.stderr
+    assert "10000000 years" in query("SELECT (INTERVAL '10000000 years')::VARCHAR", "--format", form).stdout
 
 
 def test_names_of_columns_are_guarded_too(query):
-    (names,) = csv.reader(io.StringIO(query('SELECT 1 AS "=1+1" LIMIT 0', "--format", "csv").out))
+    (names,) = csv.reader(io.StringIO(query('SELECT 1 AS "=1+1" LIMIT 0', "--format", "csv").stdout))
     assert names == ["'=1+1"]
 
 
 def test_markup_in_a_text_is_text(query):
-    assert "[bold]no[/bold]" in query("SELECT word FROM mart.words WHERE place = 3").out
+    assert "[bold]no[/bold]" in query("SELECT word FROM mart.words WHERE place = 3").stdout
 
 
 def test_rows_with_too_many_columns_for_the_terminal_are_shown_as_records(query):
     columns = ", ".join(f"{number} AS column_{number:02}" for number in range(40))
-    shown = query(f"SELECT {columns} UNION ALL SELECT {columns}").out
+    shown = query(f"SELECT {columns} UNION ALL SELECT {columns}").stdout
     assert [line.strip() for line in shown.splitlines() if "Row" in line] == ["Row 1", "Row 2"]
     assert all(f"column_{number:02}" in shown for number in range(40))
-    assert "Row" not in query("SELECT 1 AS one, 2 AS two").out
+    assert "Row" not in query("SELECT 1 AS one, 2 AS two").stdout
 
 
 def test_a_query_is_given_as_much_time_as_one_says(query):
     done = query("SELECT sum(a.range) FROM range(10000000) AS a, range(10000000)", "--seconds", "1.5")
-    assert (done.code, "more than 1.5 seconds" in done.err) == (2, True)
+    assert (done.returncode, "more than 1.5 seconds" in done.stderr) == (2, True)
 
 
 KINDS = (
@@ -158,7 +146,7 @@ KINDS = (
 
 def test_parquet_keeps_values_and_types(query, tmp_path):
     done = query(KINDS, "--format", "parquet", "--output", str(tmp_path / "a.parquet"))
-    assert (done.code, done.out) == (0, "")
+    assert (done.returncode, done.stdout) == (0, "")
     session = duckdb.connect()
     session.execute("SET TimeZone = 'UTC'")
     read = session.sql(f"FROM '{tmp_path / 'a.parquet'}'")
@@ -169,8 +157,8 @@ def test_parquet_keeps_values_and_types(query, tmp_path):
 
 def test_a_type_that_parquet_lacks_is_reported_and_leaves_no_file(query, tmp_path):
     done = query("SELECT INTERVAL 1 DAY AS span", "--format", "parquet", "--output", str(tmp_path / "a.parquet"))
-    assert done.code == 2
-    assert "Cast that column" in done.err
+    assert done.returncode == 2
+    assert "Cast that column" in done.stderr
     assert not list(tmp_path.glob("*a.parquet*"))
 
 
@@ -178,7 +166,7 @@ def test_a_number_of_a_sheet_is_the_shortest_decimal(query, tmp_path):
     """The library wrote 88.49 as 88.48999999999999, which other readers than Excel show."""
     amounts = "88.49::DECIMAL(9, 2) AS a, 0.1::DOUBLE + 0.2 AS b, 1e-9::DOUBLE AS c, 1200 AS d, DATE '2030-03-01' AS e"
     done = query(f"SELECT {amounts}", "--format", "xlsx", "--output", str(tmp_path / "a.xlsx"))
-    assert done.code == 0, done.err
+    assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(tmp_path / "a.xlsx") as book:
         sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314 - written by us
     values = [each.text for each in sheet.iter("{http://schemas.openxmlformats.org/spreadsheetml/2006/main}v")]
@@ -187,7 +175,7 @@ def test_a_number_of_a_sheet_is_the_shortest_decimal(query, tmp_path):
 
 def test_a_sheet_has_numbers_dates_and_texts_that_are_no_formulas(query, tmp_path):
     done = query(KINDS, "--format", "xlsx", "--output", str(tmp_path / "a.xlsx"))
-    assert done.code == 0, done.err
+    assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(tmp_path / "a.xlsx") as book:
         sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314 - written by us
     space = {"": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
@@ -215,7 +203,7 @@ def test_a_sheet_has_numbers_dates_and_texts_that_are_no_formulas(query, tmp_pat
 @pytest.mark.parametrize("form", ["csv", "json", "parquet"])
 def test_a_limit_is_of_rows_in_every_form(query, tmp_path, form):
     done = query("FROM range(100000)", "--format", form, "--limit", "7", "--output", str(tmp_path / "a"))
-    assert done.code == 0, done.err
+    assert done.returncode == 0, done.stderr
     found = duckdb.sql(f"FROM read_{form}('{tmp_path / 'a'}')").fetchall()
     assert len(found) == 7
 
@@ -225,17 +213,17 @@ def test_a_pipe_is_not_replaced_by_a_result(query, tmp_path):
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
     done = query("SELECT 1", "--format", "csv", "--output", str(pipe))
-    assert (done.code, pipe.is_fifo()) == (2, True)
-    assert "it is a pipe or a device, not a file" in done.err
-    assert f"redirect the standard output: > {pipe}" in " ".join(done.err.split())
+    assert (done.returncode, pipe.is_fifo()) == (2, True)
+    assert "it is a pipe or a device, not a file" in done.stderr
+    assert f"redirect the standard output: > {pipe}" in " ".join(done.stderr.split())
     assert list(tmp_path.glob(".*part")) == []
 
 
 @pytest.mark.parametrize(("name", "why"), [("y" * 300, "too long"), (os.fsdecode(b"\xff"), "not UTF-8")])
 def test_a_name_that_no_file_can_have_is_refused_before_the_query_is_run(query, tmp_path, name, why):
     done = query("SELECT 1", "--format", "csv", "--output", str(tmp_path / name))
-    assert done.code == 2
-    assert f"cannot be written: its name is {why}" in " ".join(done.err.split())
+    assert done.returncode == 2
+    assert f"cannot be written: its name is {why}" in " ".join(done.stderr.split())
     assert [place.name for place in tmp_path.iterdir()] == ["lake"]
 
 

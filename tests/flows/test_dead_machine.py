@@ -7,10 +7,10 @@ import time
 
 import psutil
 import pytest
-from dask_machines import await_true
 from night_machine import NIGHTAUDIT, assert_same, contents
 from prefect_machines import kill, run_prefect, worker
 from prefect_runs import await_ends, begin_run, call, environment
+from waiting import await_true
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.usefixtures("pool")]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dask_machines import await_true
 from free_port import free_port
 from night_machine import SPEC, Machine, assert_same, contents, night
 from postgres_server import PostgresServer, postgres_server
 from prefect_machines import PrefectServer, kill, prefect_server, run_prefect, worker
 from prefect_runs import await_ends, begin_run, call
+from waiting import await_true
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 _SECONDS_AWAY = 10.0

@@ -18,6 +18,7 @@ from unittest.mock import Mock
 import obstore
 import pytest
 from s3_server import KEY_ID, SECRET
+from waiting import await_true
 
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError, UnknownLake
 from pipeline.lake import Lake
@@ -62,14 +63,6 @@ def killed_in_a_section(lake: Lake, *paths: str) -> None:
 def files(lake: Lake) -> dict[str, bytes]:
     places = (place for place in lake.root.rglob("*") if place.is_file() and not place.name.startswith("."))
     return {place.relative_to(lake.root).as_posix(): place.read_bytes() for place in places}
-
-
-def until(is_so) -> None:
-    """Wait for what another thread does."""
-    end = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def test_what_one_machine_writes_changes_and_removes_another_reads(machine):
@@ -141,7 +134,7 @@ def test_answers_are_in_the_store_soon_after_they_have_landed(machine):
     with lake.writing("a sweep"):
         lake.put_new("raw/x/one.parquet", b"one")
         lake.put("tables/half", b"half")
-        until(lambda: machine("b").exists("raw/x/one.parquet"))
+        await_true(lambda: machine("b").exists("raw/x/one.parquet"))
         other = machine("b")
         assert not other.exists("tables/half")
         assert other.get("raw/x/one.parquet") == b"one"
@@ -215,7 +208,7 @@ def test_after_silence_another_machine_takes_over_and_the_former_owner_is_refuse
         lake.put_new("raw/x/one", b"one")
     killed_in_a_section(lake, "raw/x/two", "tables/two")
     log, listing = lake.copy.log, lake.copy.listing
-    until(lambda: log.silent_seconds(listing) > 3)
+    await_true(lambda: log.silent_seconds(listing) > 3)
     with machine("b").writing("a resumed sweep") as _:
         machine("b")
         with pytest.raises(LakeBusy, match="taken over"):
@@ -241,7 +234,7 @@ def test_a_section_whose_claim_is_lost_stops_at_its_next_object(machine):
         taker = Claim("another", "another", "another machine", "a sweep", 180)
         while not CommitLog(lake.copy._store).append(listing, Entry.of(Act.BEGIN, taker, {}, [])):
             listing = CommitLog(lake.copy._store).read(Listing())
-        until(lambda: lake._section._is_lost)
+        await_true(lambda: lake._section._is_lost)
         lake.put_new("raw/x/late", b"late")
     assert not machine("b").exists("raw/x/late")
 
@@ -395,7 +388,7 @@ def test_objects_that_no_file_has_any_more_are_removed_after_a_grace(machine, ad
         lake.drop_unused(1)
         before = set(Store(address).list_after("objects"))
         # Some stores' clocks tell seconds alone.
-        until(lambda: lake.drop_unused(0) or set(Store(address).list_after("objects")) < before)
+        await_true(lambda: lake.drop_unused(0) or set(Store(address).list_after("objects")) < before)
     assert machine("b").get("lists/one") == b"second"
 
 
@@ -462,10 +455,10 @@ def test_a_handed_over_answer_stays_until_the_lake_has_it_or_its_sweep_has_ended
         lake.drop_unused(1)
         assert handed.exists(SHARD)
         # Some stores' clocks tell seconds alone.
-        until(lambda: lake.drop_unused(0) or not handed.exists(SHARD))
+        await_true(lambda: lake.drop_unused(0) or not handed.exists(SHARD))
         write_ending(lake, SWEEP, Ending(datetime(2026, 10, 1, tzinfo=UTC), is_complete=True))
         handed.put_new(late, b"of a worker that was cut off")
-        until(lambda: lake.drop_unused(0) or not handed.exists(late))
+        await_true(lambda: lake.drop_unused(0) or not handed.exists(late))
     assert set(store.list_after("objects")) == {name for name, _ in lake.copy.listing.files.values()}
     assert machine("b").get(SHARD) == b"landed"
 

@@ -7,12 +7,12 @@ import hashlib
 import os
 import subprocess
 import sys
-import time
 from decimal import Decimal
 from pathlib import Path
 
 import duckdb
 import pytest
+from waiting import await_true
 
 from pipeline.domain.errors import CorruptObject, InputError, QueryStopped
 from pipeline.lake.query_child import parts_of
@@ -475,10 +475,10 @@ with user_query(Path(sys.argv[1]), endless, Bounds()) as answer:
 def test_a_query_ends_with_the_process_that_asked_it(file):
     asking = subprocess.Popen([sys.executable, "-c", PARENT, str(file)])
     try:
-        child = _soon(lambda: _children(asking.pid))
+        child = await_true(lambda: _children(asking.pid))
         asking.kill()
         asking.wait()
-        _soon(lambda: not Path(f"/proc/{child[0]}").exists() or "Z" in _state(child[0]))
+        await_true(lambda: not Path(f"/proc/{child[0]}").exists() or "Z" in _state(child[0]))
     finally:
         asking.kill()
 
@@ -500,12 +500,3 @@ def _state(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:
         return "Z"
-
-
-def _soon(found, seconds=120):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if result := found():
-            return result
-        time.sleep(0.02)
-    pytest.fail("it did not happen in time")

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 from certificates import self_signed
-from dask_machines import Machines, await_true, client_of, while_one_works
+from dask_machines import Machines, client_of, while_one_works
 from distributed import Client
 from night_machine import assert_same, contents
 from two_markets import NOW, publish_night, settings_of_two_markets
+from waiting import await_true
 
 from pipeline.cli.doctor import _cluster
 from pipeline.domain.errors import ClusterAway, SettingsError

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-import signal
 import subprocess
-import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,10 +12,11 @@ from pathlib import Path
 import duckdb
 import pytest
 from ceph_server import ceph_server
-from dask_machines import Machines, await_true, client_of, while_one_works, with_disk_of_its_own
+from dask_machines import SECONDS_CUT_OFF, Machines, client_of, cut_off, while_one_works, with_disk_of_its_own
 from night_machine import ADDRESS, SPEC, Machine, assert_same, contents_but_when
 from redis import Redis
 from s3_server import s3_server
+from waiting import await_true
 
 from pipeline.domain.addresses import host_and_port
 from pipeline.domain.shards import SEARCHES_PER_SHARD
@@ -34,7 +33,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 PROPERTIES, DAYS, RATE = 30, 9, 60
 # Of the workers that the first run has left behind, and of the run that continues.
 IN_FLIGHT = 2 * OUTSIDE_CONCURRENCY
-_SECONDS_CUT_OFF = 60.0
 PUBLISHED = "published/nightaudit.duckdb"
 UNFINISHED = "SELECT count(*) FILTER (WHERE status IN ('failed', 'not_swept')) FROM mart.cell_latest"
 
@@ -55,8 +53,8 @@ def given(supplier, redis) -> dict[str, str]:
         "NIGHTAUDIT_REQUESTS_PER_SECOND": str(RATE),
         "NIGHTAUDIT_RATE_STORE": redis,
         # A worker that is cut off for a while then finds the answers to what it had in flight, after one attempt each.
-        "NIGHTAUDIT_READ_TIMEOUT_SECONDS": str(2 * _SECONDS_CUT_OFF),
-        "NIGHTAUDIT_CONNECT_TIMEOUT_SECONDS": str(2 * _SECONDS_CUT_OFF),
+        "NIGHTAUDIT_READ_TIMEOUT_SECONDS": str(2 * SECONDS_CUT_OFF),
+        "NIGHTAUDIT_CONNECT_TIMEOUT_SECONDS": str(2 * SECONDS_CUT_OFF),
     }
 
 
@@ -185,11 +183,6 @@ def test_an_expiry_costs_one_token_request_a_worker(spread, supplier):
     assert process.returncode == 0, said
     assert 1 <= supplier.control("served")["tokens"] - before <= 3
     assert rows(spread, UNFINISHED) == [(0,)]
-
-
-def cut_off(worker: subprocess.Popen[bytes]) -> None:
-    worker.send_signal(signal.SIGSTOP)
-    threading.Timer(_SECONDS_CUT_OFF, worker.send_signal, [signal.SIGCONT]).start()
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import signal
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
-from dask_machines import client_of, while_one_works
+from dask_machines import client_of, cut_off, while_one_works
 from night_machine import SPEC, Machine, assert_same, contents, night
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
-
-_SECONDS_CUT_OFF = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +38,6 @@ def answers(root: Path) -> dict[str, str]:
 def assert_undisturbed(root: Path, undisturbed: Path) -> None:
     assert answers(root).keys() == answers(undisturbed).keys()
     assert_same(contents(root / "published/nightaudit.duckdb"), contents(undisturbed / "published/nightaudit.duckdb"))
-
-
-def cut_off(worker: subprocess.Popen[bytes]) -> None:
-    worker.send_signal(signal.SIGSTOP)
-    threading.Timer(_SECONDS_CUT_OFF, worker.send_signal, [signal.SIGCONT]).start()
 
 
 @pytest.mark.parametrize(

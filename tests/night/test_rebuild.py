@@ -7,14 +7,12 @@ import importlib
 import os
 import shutil
 import signal
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import duckdb
 import pytest
 
-from pipeline.cli import main
 from pipeline.domain.errors import CorruptObject, LakeError, LakeFull, LakeTooNew, SweepStopped
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published, query_published
@@ -235,13 +233,8 @@ def test_an_older_version_refuses_a_rebuilt_lake_and_reads_any_other(lake, monke
         Lake(str(lake.root))
 
 
-def test_the_command_says_what_was_made(lake, monkeypatch, capsys):
-    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
-    monkeypatch.setenv("NIGHTAUDIT_WORKERS", "1")
-    monkeypatch.setattr(sys, "argv", ["nightaudit", "rebuild"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert not ended.value.code
-    out = capsys.readouterr().out
-    assert "2 sweeps" in out
-    assert "tables-2" in out
+def test_the_command_says_what_was_made(lake, tmp_path, nightaudit):
+    done = nightaudit(tmp_path, "rebuild", NIGHTAUDIT_LAKE=str(lake.root), NIGHTAUDIT_WORKERS="1")
+    assert not done.returncode
+    assert "2 sweeps" in done.stdout
+    assert "tables-2" in done.stdout

@@ -16,6 +16,7 @@ from dask_machines import Machines, while_one_works, with_disk_of_its_own
 from night_machine import ADDRESS, SPEC, Machine, assert_same, contents, night
 from s3_server import KEY_ID, SECRET, S3Server, s3_server
 from typer.main import get_command
+from waiting import await_true
 
 from pipeline.audit import Spread, audit, stored_audit
 from pipeline.cli.commands import app
@@ -29,13 +30,6 @@ from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import read_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
-
-
-def until(is_so) -> None:
-    end = time.monotonic() + 240
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.2)
 
 
 @pytest.fixture(scope="module", params=["moto", pytest.param("ceph", marks=pytest.mark.cluster)])
@@ -69,7 +63,7 @@ def test_three_nights_by_two_machines_on_s3_are_those_of_a_folder(tmp_path, serv
     # While the third is made, the store cannot be reached for some seconds.
     process = one.start("nightly", **night(3))
     versions = len(store.list_after("log"))
-    until(lambda: len(store.list_after("log")) > versions)
+    await_true(lambda: len(store.list_after("log")) > versions)
     server.go_away()
     said = process.communicate(timeout=600)[0]
     assert process.returncode == 0, said
@@ -200,7 +194,7 @@ def test_another_machine_resumes_a_sweep_without_repeating_committed_requests(tm
             held = CommitLog(store).read(Listing()).files
             return {path: name for path, (name, _) in held.items() if path.startswith("raw/") and "parquet" in path}
 
-        until(lambda: len(committed()) >= 2)
+        await_true(lambda: len(committed()) >= 2)
         process.kill()
         process.communicate()
         there, before = committed(), served(sandbox)
@@ -263,7 +257,7 @@ def test_a_machine_that_was_cut_off_in_mid_night_stops_and_the_other_ones_night_
         Machine(tmp_path / name, server, NIGHTAUDIT_LAKE_CLAIM_SECONDS="6") for name in ("cut off", "other")
     )
     process = cut_off.start("nightly", **night(1))
-    until(lambda: any(path.startswith("raw/") for path in CommitLog(store).read(Listing()).files))
+    await_true(lambda: any(path.startswith("raw/") for path in CommitLog(store).read(Listing()).files))
     process.send_signal(signal.SIGSTOP)
     time.sleep(8)
     other.run("nightly", **night(1))
@@ -286,9 +280,9 @@ def test_a_store_that_is_away_for_half_a_minute_costs_a_night_this_time(tmp_path
     one = Machine(tmp_path / "one", server)
     process = one.start("nightly", **night(1))
     if step == "raw":
-        until(lambda: any(path.startswith("raw/") for path in CommitLog(store).read(Listing()).files))
+        await_true(lambda: any(path.startswith("raw/") for path in CommitLog(store).read(Listing()).files))
     else:
-        until(lambda: any((one.folder / "copy").glob("*/lake/published/.nightaudit.*")))
+        await_true(lambda: any((one.folder / "copy").glob("*/lake/published/.nightaudit.*")))
     server.go_away(30)
     said = process.communicate(timeout=600)[0]
     assert process.returncode == 0, said

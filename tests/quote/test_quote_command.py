@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 import flows  # noqa: F401 - sets defaults of Prefect's environment
-from pipeline.cli import main
 from pipeline.domain.errors import InputError
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def run(quotable, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def environment(quotable):
+    """Settings with which quotes are requested of the sandbox."""
+    names = ("base_url", "client_id", "scopes", "quote_cap", "lake")
+    given = {f"NIGHTAUDIT_{name.upper()}": str(getattr(quotable.settings, name)) for name in names}
+    return given | {"NIGHTAUDIT_CLIENT_SECRET": quotable.settings.client_secret.get_secret_value()}
+
+
+@pytest.fixture
+def run(environment, tmp_path, monkeypatch, nightaudit):
     monkeypatch.setenv("COLUMNS", "200")
-    secret = quotable.settings.client_secret.get_secret_value()
-    for name in ("base_url", "client_id", "scopes", "quote_cap", "lake"):
-        monkeypatch.setenv(f"NIGHTAUDIT_{name.upper()}", str(getattr(quotable.settings, name)))
-    monkeypatch.setenv("NIGHTAUDIT_CLIENT_SECRET", secret)
 
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["nightaudit", "quote", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert secret not in out + err
-        return ended.value.code or 0, out + err
+        done = nightaudit(tmp_path, "quote", *arguments, **environment)
+        assert environment["NIGHTAUDIT_CLIENT_SECRET"] not in done.stdout + done.stderr
+        return done.returncode, done.stdout + done.stderr
 
     return run
 
@@ -57,13 +54,15 @@ def test_the_ledger_names_what_is_unknown(run, quotable):
     assert "0 + 1 possible" in run()[1]
 
 
-@pytest.mark.usefixtures("run")
-def test_the_flow_does_the_same_and_nothing_of_it_is_ever_retried(monkeypatch):
+def test_the_flow_does_the_same_and_nothing_of_it_is_ever_retried(environment, tmp_path, monkeypatch):
     from prefect.settings import PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS, temporary_settings
 
     from flows import quote_check as module
 
     assert module.quote_check.retries == module.ask_quotes.retries == 0
+    monkeypatch.chdir(tmp_path)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
     # The steps as they are, without a Prefect server to record them.
     monkeypatch.setattr(module, "ask_quotes", module.ask_quotes.fn)
     with pytest.raises(InputError, match="2 reservations"):

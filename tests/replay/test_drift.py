@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from raw_answers import STARTED, SWEEP, answer, hotel, land, product, record, room
 
-from pipeline.cli import main
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.lake.raw import Manifest, write_manifest
@@ -66,15 +63,11 @@ def test_of_very_many_new_values_a_thousand_are_named_and_all_are_counted(found)
     assert ("(other values)", 4_000) in [(each.detail, each.occurrences) for each in findings]
 
 
-def test_the_command_prints_a_few_of_very_many_and_counts_the_others(found, lake, monkeypatch, capsys):
+def test_the_command_prints_a_few_of_very_many_and_counts_the_others(found, lake, nightaudit):
     promotions = [{"promoType": f"invented {n}"} for n in range(5_000)]
     names = {f"name{n}": n for n in range(2_000)}
     found(answer(hotel(1, rooms=[room([product(promotions=promotions, boardBasis={"id": 987654}, **names)])])))
-    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
-    monkeypatch.setattr(sys, "argv", ["nightaudit", "drift"])
-    with pytest.raises(SystemExit):
-        main()
-    shown = capsys.readouterr().out
+    shown = nightaudit(lake.root, "drift", NIGHTAUDIT_LAKE=str(lake.root)).stdout
     assert shown.count("\nnew_value") == 11
     assert "987654" in shown
     assert "1,982 more are not shown" in shown
@@ -156,24 +149,18 @@ def test_any_number_of_unknown_names_and_shapes_is_counted_in_bounded_memory(fou
     assert sum(row[3] for row in unknown) == 20
 
 
-def test_the_command_prints_each_deviation_completely_on_a_narrow_terminal(lake, found, monkeypatch, capsys):
+def test_the_command_prints_each_deviation_completely_on_a_narrow_terminal(lake, found, monkeypatch, nightaudit):
     found(answer(hotel(1), page=1))
+    monkeypatch.setenv("COLUMNS", "200")
     for form, expected in (("table", "unknown_field"), ("json", '"path": "page"')):
-        monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
-        monkeypatch.setenv("COLUMNS", "200")
-        monkeypatch.setattr(sys, "argv", ["nightaudit", "drift", "--format", form])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert not ended.value.code
-        assert expected in capsys.readouterr().out
+        done = nightaudit(lake.root, "drift", "--format", form, NIGHTAUDIT_LAKE=str(lake.root))
+        assert not done.returncode
+        assert expected in done.stdout
 
 
-def test_the_column_of_every_response_field_is_shown_with_the_share_that_has_one(monkeypatch, capsys):
+def test_the_column_of_every_response_field_is_shown_with_the_share_that_has_one(tmp_path, nightaudit):
     for form, expected in (("table", "34 of 34 fields"), ("json", '"columns": ["quote.reservation_id"]')):
-        monkeypatch.setattr(sys, "argv", ["nightaudit", "drift", "--fields", "--format", form])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr().out
-        assert not ended.value.code
-        assert expected in said
-        assert "NOT STORED" not in said
+        done = nightaudit(tmp_path, "drift", "--fields", "--format", form)
+        assert not done.returncode
+        assert expected in done.stdout
+        assert "NOT STORED" not in done.stdout

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -14,6 +13,7 @@ import httpx
 import psutil
 import pytest
 from sandbox_searches import TODAY, all_products, search
+from waiting import await_true
 
 from pipeline.sandbox.faults.faults import FaultError
 from pipeline.sandbox.server.answers import answer
@@ -27,13 +27,6 @@ MULTI = "/v1/property/multi"
 
 def is_running(pid):
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-
-
-def wait_until(condition, seconds=60):
-    ends_at = time.monotonic() + seconds
-    while time.monotonic() < ends_at and not condition():
-        time.sleep(0.02)
-    return condition()
 
 
 def test_it_ends_with_its_block():
@@ -60,7 +53,7 @@ def test_it_ends_when_its_user_is_killed(leaves_a_child):
         user.kill()
         user.wait()
     try:
-        assert wait_until(lambda: not is_running(pid))
+        await_true(lambda: not is_running(pid))
     finally:
         if leaves_a_child:
             os.kill(child, signal.SIGKILL)
@@ -129,7 +122,7 @@ def test_the_command_serves_until_it_is_interrupted():
             except httpx.TransportError:
                 return None
 
-        assert wait_until(lambda: health() is not None)
+        await_true(lambda: health() is not None)
         assert health()["today"] == "2030-01-01"
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0

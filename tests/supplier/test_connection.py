@@ -11,31 +11,25 @@ from pipeline.domain.addresses import web_address
 from pipeline.domain.errors import SettingsError
 from pipeline.supplier.connection import PooledTransport, proxy_for
 
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    return monkeypatch
+pytestmark = pytest.mark.usefixtures("without_proxies")
 
 
 def test_there_is_no_proxy_unless_the_environment_names_one():
     assert proxy_for("https://supplier.example") is None
 
 
-def test_the_proxy_of_the_environment_is_used_for_its_scheme(environment):
-    environment.setenv("https_proxy", "http://proxy.example:3128")
+def test_the_proxy_of_the_environment_is_used_for_its_scheme(monkeypatch):
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     assert proxy_for("https://supplier.example/v1") == "http://proxy.example:3128"
     assert proxy_for("http://supplier.example/v1") is None
-    environment.setenv("all_proxy", "http://all.example:3128")
+    monkeypatch.setenv("all_proxy", "http://all.example:3128")
     assert proxy_for("http://supplier.example/v1") == "http://all.example:3128"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:80", "supplier.inside.example"])
-def test_this_machine_and_named_exceptions_are_reached_without_it(environment, host):
-    environment.setenv("all_proxy", "http://proxy.example:3128")
-    environment.setenv("no_proxy", "inside.example")
+def test_this_machine_and_named_exceptions_are_reached_without_it(monkeypatch, host):
+    monkeypatch.setenv("all_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "inside.example")
     assert proxy_for(f"http://{host}/v1") is None
 
 
@@ -66,10 +60,10 @@ def test_this_machine_and_named_exceptions_are_reached_without_it(environment, h
     ],
 )
 def test_exceptions_are_hosts_domains_and_networks_with_or_without_a_port(
-    environment, no_proxy, host, is_reached_directly
+    monkeypatch, no_proxy, host, is_reached_directly
 ):
-    environment.setenv("https_proxy", "http://proxy.example:3128")
-    environment.setenv("no_proxy", no_proxy)
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", no_proxy)
     assert (proxy_for(f"https://{host}/v1") is None) == is_reached_directly
 
 
@@ -84,26 +78,26 @@ def test_exceptions_are_hosts_domains_and_networks_with_or_without_a_port(
         ("http://u:hunter2@proxy..example", "https_proxy is not an address"),
     ],
 )
-def test_a_proxy_that_cannot_be_used_is_named_and_its_password_is_not(environment, proxy, said):
-    environment.setenv("https_proxy", proxy)
+def test_a_proxy_that_cannot_be_used_is_named_and_its_password_is_not(monkeypatch, proxy, said):
+    monkeypatch.setenv("https_proxy", proxy)
     with pytest.raises(SettingsError, match=said) as caught:
         proxy_for("https://supplier.example")
     assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("host", ["xn--ls8h.example", "münchen.example", "a_b.example", "[::1]"])
-def test_a_host_of_any_characters_has_its_proxy(environment, host):
-    environment.setenv("https_proxy", "http://proxy.example:3128")
+def test_a_host_of_any_characters_has_its_proxy(monkeypatch, host):
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     assert proxy_for(web_address(f"https://{host}")) == (None if "::" in host else "http://proxy.example:3128")
 
 
-def test_a_proxy_is_used_in_its_one_spelling(environment):
-    environment.setenv("https_proxy", " HTTP://u:p@Proxy.Example:3128/ ")
+def test_a_proxy_is_used_in_its_one_spelling(monkeypatch):
+    monkeypatch.setenv("https_proxy", " HTTP://u:p@Proxy.Example:3128/ ")
     assert proxy_for("https://supplier.example") == "http://u:p@proxy.example:3128"
 
 
-def test_the_pool_has_no_limit_of_its_own_and_keeps_no_cookies(environment):
-    environment.setenv("https_proxy", "http://proxy.example:3128")
+def test_the_pool_has_no_limit_of_its_own_and_keeps_no_cookies(monkeypatch):
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
 
     async def look():
         transport = PooledTransport("https://supplier.example")

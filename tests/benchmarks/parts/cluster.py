@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +32,7 @@ def measure(size: Size, folder: Path) -> Result:
     """The same night published again and again, so that only what does the work differs."""
     result = Result()
     try:
-        from dask_machines import Machines, while_one_works
+        from dask_machines import Machines, cut_off, while_one_works
     except ImportError:
         result.skipped.append("workers of a cluster (there is no distributed: it is of the extra `cluster`)")
         return result
@@ -68,7 +66,7 @@ def measure(size: Size, folder: Path) -> Result:
             result.rows.append(Row(PART, what, value, "x", low, high, note=note))
         undisturbed = statistics.median(seconds[_WORKERS[-1]])
         lose: tuple[tuple[str, Callable[[subprocess.Popen[bytes]], None]], ...] = (
-            (f"one cut off for {_SECONDS_CUT_OFF:g} s", _cut_off),
+            (f"one cut off for {_SECONDS_CUT_OFF:g} s", lambda worker: cut_off(worker, _SECONDS_CUT_OFF)),
             ("one killed", subprocess.Popen.kill),
         )
         for what, loss in lose:
@@ -82,8 +80,3 @@ def measure(size: Size, folder: Path) -> Result:
     finally:
         machines.end()
     return result
-
-
-def _cut_off(worker: subprocess.Popen[bytes]) -> None:
-    worker.send_signal(signal.SIGSTOP)
-    threading.Timer(_SECONDS_CUT_OFF, worker.send_signal, [signal.SIGCONT]).start()

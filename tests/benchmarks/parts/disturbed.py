@@ -157,7 +157,7 @@ def _cluster(folder: Path, days: int) -> Iterator[_Cluster]:
 
 def _on_a_cluster(size: Size, folder: Path, result: Result) -> None:
     """Three workers send, normalise and publish; the lake is on Ceph's gateway, and the rate in Redis."""
-    from dask_machines import await_true
+    from waiting import await_true
 
     with _cluster(folder, size.of(300, 20)) as at:
         away = float(size.of(30, 2))
@@ -200,11 +200,11 @@ def _on_a_cluster(size: Size, folder: Path, result: Result) -> None:
 
 def _under_prefect(size: Size, folder: Path, result: Result) -> None:
     """A worker of a work pool runs the night; Prefect's server keeps its records in PostgreSQL."""
-    from dask_machines import await_true
     from free_port import free_port
     from postgres_server import postgres_server
     from prefect_machines import kill, prefect_server, run_prefect, worker
     from prefect_runs import await_ends, begin_run, call, environment
+    from waiting import await_true
 
     days, away, port, numbers = size.of(150, 10), float(size.of(10, 2)), free_port(), count()
     (folder / "prefect").mkdir()

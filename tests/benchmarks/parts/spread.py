@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import statistics
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from itertools import count
@@ -36,7 +33,7 @@ def measure(size: Size, folder: Path) -> Result:
     """The same sweep again and again, each time into a new lake, so that only the fault differs."""
     result = Result()
     try:
-        from dask_machines import Machines
+        from dask_machines import Machines, cut_off
     except ImportError:
         result.skipped.append("sweeps by workers of a cluster (there is no distributed: it is of the extra `cluster`)")
         return result
@@ -86,7 +83,7 @@ def measure(size: Size, folder: Path) -> Result:
             middle = statistics.median(undisturbed)
             worker = next(iter(machines.workers.values()))
             faults: tuple[tuple[str, Callable[[], None]], ...] = (
-                (f"one worker cut off for {away:g} s", lambda: _cut_off(worker, away)),
+                (f"one worker cut off for {away:g} s", lambda: cut_off(worker, away)),
                 (f"Redis away for {away:g} s, and empty afterwards", lambda: redis.restart(away)),
                 ("one worker killed", worker.kill),
             )
@@ -125,8 +122,3 @@ def _seconds_of(one: Machine, searches: int, fault: Callable[[], None] | None) -
     if process.returncode:
         raise RuntimeError(said[-2000:])
     return time.perf_counter() - began
-
-
-def _cut_off(worker: subprocess.Popen[bytes], seconds: float) -> None:
-    worker.send_signal(signal.SIGSTOP)
-    threading.Timer(seconds, worker.send_signal, [signal.SIGCONT]).start()
