@@ -19,7 +19,7 @@ from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.column_sql import as_stored
 from pipeline.lake.database import connect
 from pipeline.lake.delta import replace_files
-from pipeline.lake.files import beside, put_in_place, touch
+from pipeline.lake.files import building, touch
 from pipeline.lake.objects import Lake
 from pipeline.lake.sweep_files import COMPACT
 
@@ -74,14 +74,11 @@ def _written(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> 
         session.execute("SET preserve_insertion_order = true")
         for number, within in enumerate(_ranges(session, source, by, files_wanted(files))):
             path = lake.table_file(table.name, f"{COMPACT}{sweep_id}", str(number))
-            place = lake.local(path)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            built = beside(place)
-            session.execute(
-                f"COPY (SELECT {as_stored(table.stored)} FROM {source} WHERE {within} ORDER BY {order}) "  # noqa: S608 - our own names
-                f"TO {literal(str(built))} (FORMAT parquet, COMPRESSION zstd)"
-            )
-            put_in_place(built, place)
+            with building(lake.local(path)) as built:
+                session.execute(
+                    f"COPY (SELECT {as_stored(table.stored)} FROM {source} WHERE {within} ORDER BY {order}) "  # noqa: S608 - our own names
+                    f"TO {literal(str(built))} (FORMAT parquet, COMPRESSION zstd)"
+                )
             paths.append(path)
     return paths
 

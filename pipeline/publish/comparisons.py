@@ -12,7 +12,7 @@ import duckdb
 
 from pipeline.domain.property_range import ALL, PropertyRange
 from pipeline.domain.texts import literal
-from pipeline.lake import Lake, beside, put_in_place
+from pipeline.lake import Lake, building
 from pipeline.lake.database import PARQUET
 from pipeline.lake.relations import relation
 from pipeline.publish.state_files import StateFile, files_of, note_files, refuse_damaged_state, write_state_views
@@ -47,8 +47,6 @@ def write_comparisons(
     names = (f"{stem}-{number}.parquet" if number else f"{stem}.parquet" for number in count())
     path = next(path for path in names if not lake.local(path).exists())
     place = lake.local(path)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    built = beside(place)
     # Several threads pair offers in another order each time: the same night would give other bytes.
     threads = session.execute("SELECT current_setting('threads')").fetchall()[0][0]
     session.execute("SET threads = 1")
@@ -57,15 +55,15 @@ def write_comparisons(
     # DuckDB would hold the wide pairs in memory for joins with small tables, instead of the small tables.
     session.execute("SET disabled_optimizers = 'build_side_probe_side'")
     try:
-        written = session.execute(
-            f"COPY ({_MADE.sql}) TO {literal(str(built))} ({PARQUET}, ROW_GROUP_SIZE {_ROW_GROUP})"
-        )
-        rows = written.fetchall()[0][0]
+        with building(place) as built:
+            written = session.execute(
+                f"COPY ({_MADE.sql}) TO {literal(str(built))} ({PARQUET}, ROW_GROUP_SIZE {_ROW_GROUP})"
+            )
+            rows = written.fetchall()[0][0]
     finally:
         session.execute("SET disabled_optimizers = ''")
         session.execute("SET preserve_insertion_order = false")
         session.execute(f"SET threads = {threads}")
-    put_in_place(built, place)
     file = StateFile(_MADE.name, sweep_id, path, rows, place.stat().st_size, within.first, within.last)
     view_comparisons(session, lake, [file])
     return file

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from pipeline.domain.errors import CorruptObject, InputError, LakeError
-from pipeline.lake import Lake, beside, put_in_place, write_in_place
+from pipeline.lake import Lake, beside, building, put_in_place, write_in_place
 from pipeline.lake.checksums import Recorded, Sum, sum_of_file
 from pipeline.lake.files import noted_as_gone, remove_left_over
 from pipeline.lake.layout import PUBLISHED
@@ -137,10 +137,9 @@ def pull(source: Source, folder: Path) -> Pulled:
             raise _not_published(source) from None
         _refuse_damaged(source, PUBLISHED, arrived)
         # It marks the folder as a lake, so that the commands find the published file.
-        mark = beside(folder / MARK)
-        source.fetch(MARK, mark)
-        _refuse_damaged(source, MARK, mark)
-        put_in_place(mark, folder / MARK, folder)
+        with building(folder / MARK, folder) as mark:
+            source.fetch(MARK, mark)
+            _refuse_damaged(source, MARK, mark)
         wanted = {
             path: size for pattern in sorted(paths_read_by(arrived)) for path, size in source.sizes(pattern).items()
         }
@@ -199,9 +198,7 @@ def _not_published(source: Source) -> InputError:
 
 
 def _fetch(source: Source, path: str, place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    built = beside(place)
-    try:
+    with building(place) as built:
         try:
             source.fetch(path, built)
         except FileNotFoundError:
@@ -211,9 +208,6 @@ def _fetch(source: Source, path: str, place: Path) -> None:
                 hint="Pull again.",
             ) from None
         _refuse_damaged(source, path, built)
-        put_in_place(built, place)
-    finally:
-        built.unlink(missing_ok=True)
 
 
 def _refuse_damaged(source: Source, path: str, arrived: Path) -> None:
