@@ -47,6 +47,9 @@ class SegmentRows:
         self._content = SegmentContent()
         self._drift: Counter[tuple[str, str, str]] = Counter()
         self._drift_example: dict[tuple[str, str, str], str] = {}
+        # By search: properties that an answer leaves open; parts without an id, and the properties that may have them.
+        self.unanswered: dict[int, tuple[int, ...]] = {}
+        self.in_doubt: dict[int, tuple[int, tuple[int, ...]]] = {}
 
     def add_unasked(self, search_id: int, asked: Asked) -> None:
         """Add a planned search that was never sent: its cells are `not_swept`."""
@@ -115,6 +118,10 @@ class SegmentRows:
         ]
         for deviation in reading.deviations:
             self._note((deviation.path, deviation.kind, deviation.detail), address)
+        if unanswered := reading.unanswered(asked.property_ids):
+            self.unanswered[record.search_id] = unanswered
+        if in_doubt := reading.in_doubt(asked.property_ids):
+            self.in_doubt[record.search_id] = sum(map(is_nameless, reading.refusals)), in_doubt
 
     def _add_search(
         self,

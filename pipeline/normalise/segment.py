@@ -21,7 +21,7 @@ from pipeline.lake import Lake
 from pipeline.lake.raw import RawRecord, raw_address, read_shard, second_look
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.read_answer import Reading, read_answer
-from pipeline.normalise.refusals import Refusal, is_nameless
+from pipeline.normalise.refusals import Refusal
 from pipeline.normalise.request import Asked, asked_for, asked_of_request, sent_ids, under_own_id
 from pipeline.normalise.rows import SegmentRows
 from pipeline.supplier.bodies import UnreadableBody, inflate
@@ -134,8 +134,6 @@ def _tables(
     lake: Lake, sweep_id: str, segment: Segment, max_body_bytes: int, unasked: dict[int, Asked]
 ) -> tuple[dict[str, pa.Table], dict[int, tuple[int, ...]], dict[int, tuple[int, tuple[int, ...]]]]:
     """Return the rows of a segment by table and, by search, the properties that its answer leaves open or in doubt."""
-    left: dict[int, tuple[int, ...]] = {}
-    in_doubt: dict[int, tuple[int, tuple[int, ...]]] = {}
     rows = SegmentRows(sweep_id, segment.partition.operation, segment.partition.market, segment.number)
     for shard in segment.shards:
         first, stop = shard.start, shard.stop
@@ -145,12 +143,8 @@ def _tables(
                 rows.add_unasked(search_id, asked)
             continue
         for address, record, asked_again in _records(lake, sweep_id, shard):
-            open_ids, doubted = _add(rows, record, address, segment.partition.operation, max_body_bytes, asked_again)
-            if open_ids:
-                left[record.search_id] = open_ids
-            if doubted[1]:
-                in_doubt[record.search_id] = doubted
-    return rows.arrow_tables(), left, in_doubt
+            _add(rows, record, address, segment.partition.operation, max_body_bytes, asked_again)
+    return rows.arrow_tables(), rows.unanswered, rows.in_doubt
 
 
 def _records(lake: Lake, sweep_id: str, shard: Shard) -> Iterator[tuple[str, RawRecord, frozenset[int]]]:
@@ -205,26 +199,20 @@ def _add(
     operation: Operation,
     max_body_bytes: int,
     asked_again: Container[int] = (),
-) -> tuple[tuple[int, ...], tuple[int, tuple[int, ...]]]:
-    """Add one record's rows. Return the properties that its answer leaves open and, in a pair, those in doubt.
-
-    The pair starts with the number of parts without an id.
-    """
+) -> None:
+    """Add one record's rows."""
     asked = _asked_of(record)
     if record.is_split:
         rows.add_split(record, asked, address)
-        return (), (0, ())
-    if record.failure or record.http_status != 200:
+    elif record.failure or record.http_status != 200:
         is_refused = not record.failure and record.http_status == 400
         codes = error_codes(record.body, record.content_encoding)
         messages = error_messages(record.body, record.content_encoding)
         status = CellStatus.REJECTED if is_refused else CellStatus.FAILED
         rows.add_unanswered(record, asked, address, status, codes, messages)
-        return (), (0, ())
-    reading, size = _read(rows, record, asked, operation, max_body_bytes)
-    rows.add_answered(record, asked, address, reading, size, asked_again)
-    parts = sum(map(is_nameless, reading.refusals))
-    return reading.unanswered(asked.property_ids), (parts, reading.in_doubt(asked.property_ids))
+    else:
+        reading, size = _read(rows, record, asked, operation, max_body_bytes)
+        rows.add_answered(record, asked, address, reading, size, asked_again)
 
 
 def _read(
