@@ -1,4 +1,7 @@
-"""A sweep by the settings: begin it, or resume it, and collect it."""
+"""A sweep by the settings: begin it, or resume it, and collect it.
+
+The steps of a night are in `nightly`; its steps `begin` and `collect` call these, and so do single commands.
+"""
 
 import logging
 import time
