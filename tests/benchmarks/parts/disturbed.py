@@ -192,7 +192,7 @@ def _on_a_cluster(size: Size, folder: Path, result: Result) -> None:
             (f"its lake's store away for {away:g} s while it sweeps", lambda: store_away(at.sends)),
             (f"its lake's store away for {away:g} s while it publishes", lambda: store_away(at.publishes)),
             ("another machine begins the same one at once", two_at_once),
-            ("its scheduler killed, and begun again by the machine alone", without_its_scheduler),
+            ("its scheduler killed, and restarted by the machine alone", without_its_scheduler),
         )
         for fault, act in faults:
             _lost(result, fault, _seconds(act), before)
