@@ -9,7 +9,7 @@ from pipeline.domain.codes import NO_AVAILABILITY_CODES, storable_code
 from pipeline.quote.ledger import Entry, QuoteAnswer
 from pipeline.quote.products import money, total_of
 from pipeline.quote.read_answer import UnreadableAnswer, read_answer
-from pipeline.quote.sample import ChosenOffer
+from pipeline.quote.sample import ChosenOffer, ChosenRoom
 from pipeline.supplier import wire
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.bodies import UnreadableBody, inflate
@@ -151,7 +151,7 @@ def _outcome(
     offer: ChosenOffer, rooms: Sequence[wire.QuotedRoomStay | None], currency: str | None, total: Decimal | None
 ) -> QuoteOutcome:
     is_other = any(
-        room is not None and room.product is not None and room.product.product_id not in {None, asked.product_id}
+        room is not None and room.product is not None and _is_other(offer, asked, room, room.product)
         for asked, room in zip(offer.rooms, rooms, strict=True)
     )
     # Rooms of different types are not sold together (error 1026): their sum would not be a real price.
@@ -163,6 +163,19 @@ def _outcome(
     if total == offer.total:
         return QuoteOutcome.MATCHED
     return QuoteOutcome.RAISED if total > offer.total else QuoteOutcome.LOWERED
+
+
+def _is_other(
+    offer: ChosenOffer, asked: ChosenRoom, room: wire.QuotedRoomStay, product: wire.DetailProduct[Decimal]
+) -> bool:
+    """Whether an answer states another product, room or board than the requested one; what it omits may be equal."""
+    board = wire.decode_board(product.board)
+    pairs = (
+        (asked.product_id, product.product_id),
+        (offer.room_id, room.room_id),
+        (offer.board_id, board.id if board else None),
+    )
+    return any(None not in pair and pair[0] != pair[1] for pair in pairs)
 
 
 def _rooms(said: wire.QuoteAnswer, asked: int) -> tuple[wire.QuotedRoomStay | None, ...]:

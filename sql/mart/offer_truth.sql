@@ -1,7 +1,7 @@
 -- One row per offer key that at least two of list (multi), detail (single) and quote answers contain.
 -- list_total: Total in the list answer, in currency; NULL: not in a list answer.
 -- detail_total: Total of the cheapest product of the detail answer for the same room, board and policy, in currency.
--- quote_total: Total of the last quote for this room, in currency.
+-- quote_total: Total of the last quote for this room, in currency; NULL: not `matched`, `raised` or `lowered`.
 -- quote_outcome: Outcome of the last quote, over all its rooms; NULL: no quote was requested.
 -- list_at: When the list search was sent, UTC.
 -- detail_at: When the detail search was sent, UTC.
@@ -96,7 +96,13 @@ told AS (
         last_quote.room_id,
         last_quote.board_id,
         last_quote.policy_key,
-        CASE WHEN last_quote.quote_currency = last_quote.currency THEN last_quote.quote_total END AS total,
+        -- What was quoted for another product, room or board is no other price of this offer.
+        CASE
+            WHEN
+                last_quote.quote_currency = last_quote.currency
+                AND last_quote.outcome IN ('matched', 'raised', 'lowered')
+                THEN last_quote.quote_total
+        END AS total,
         coalesce(last_quote.quoted_at, last_quote.intended_at) AS told_at,
         last_quote.sent_property_id,
         last_quote.outcome,

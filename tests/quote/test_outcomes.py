@@ -27,9 +27,9 @@ def said(body, status=200, failure="", reservation=None, offer=OFFER):
     return result_of(Entry(Intent(0, NOW, offer, "{}"), answer), 1_000_000)
 
 
-def quoted(total=120.5, currency="EUR", product_id=99, **more):
+def quoted(total=120.5, currency="EUR", product_id=99, room_id=5, **more):
     product = {"productId": product_id, "charges": {"total": total}, **more}
-    stays = [{"id": 0, "roomId": 5, "product": product}]
+    stays = [{"id": 0, "roomId": room_id, "product": product}]
     return {"reservationId": 3, "property": {"propertyId": 7, "currencyCode": currency, "roomStays": stays}}
 
 
@@ -48,6 +48,12 @@ def quoted(total=120.5, currency="EUR", product_id=99, **more):
         (quoted(total=0.00001), "not_comparable"),
         (quoted(product_id=98), "not_comparable"),
         (quoted(product_id=None), "matched"),
+        (quoted(room_id=6), "not_comparable"),
+        (quoted(room_id=6, product_id=None), "not_comparable"),
+        (quoted(room_id=None), "matched"),
+        (quoted(boardBasis={"id": 13}), "not_comparable"),
+        (quoted(boardBasis={"id": 14}), "matched"),
+        (quoted(boardBasis={"name": "Room only"}), "matched"),
         ({}, "not_comparable"),
         ({"errors": [{"code": 1023}]}, "gone"),
         ({"errors": [{"errorCode": 1024}]}, "gone"),
@@ -57,7 +63,7 @@ def quoted(total=120.5, currency="EUR", product_id=99, **more):
         (quoted(total="NaN?"), "not_comparable"),
     ],
 )
-def test_an_answer_is_compared_by_price_currency_and_product(body, outcome):
+def test_an_answer_is_compared_by_price_currency_product_room_and_board(body, outcome):
     assert said(body).outcome == outcome
 
 

@@ -171,6 +171,36 @@ def test_a_change_is_reported_in_one_currency_only_and_by_the_age_of_the_price(s
     ]
 
 
+@pytest.mark.parametrize("outcome", ["not_comparable", "unknown", "failed"])
+def test_what_was_quoted_for_another_product_is_no_change_of_price(session, outcome):
+    offers(session, {"offer_key": 1})
+    quotes(session, {"quote_total": 150, "outcome": outcome})
+    columns = "quote_total, total_change, total_change_pct"
+    assert session.sql(relation("mart", "quote_check").sql).select(columns).fetchall() == [(150, None, None)]
+    columns = "list_total, quote_total, quote_outcome, quote_above_list"
+    assert session.sql(relation("mart", "offer_truth").sql).select(columns).fetchall() == [(100, None, outcome, None)]
+
+
+@pytest.mark.parametrize(
+    ("rooms", "is_other"),
+    [
+        ([(3, "refundable")], False),
+        ([(3, "refundable"), (4, "non_refundable")], True),
+        ([(4, "unknown")], None),
+        ([(None, None)], None),
+    ],
+)
+def test_a_quote_of_other_cancellation_terms_says_so(session, rooms, is_other):
+    quotes(session, {"quote_total": 100})
+    products = [
+        {"run_id": "r", "quote_no": 0, "room_no": number, "policy_key": key, "refundability": refundability}
+        for number, (key, refundability) in enumerate(rooms)
+    ]
+    given(session, "lake.quote_offer", [filled(QUOTE_OFFER, product) for product in products], QUOTE_OFFER.schema)
+    found = session.sql(relation("mart", "quote_check").sql).select("outcome, has_other_policy").fetchall()
+    assert found == [("matched", is_other)]
+
+
 def test_the_branded_list_is_not_compared_with_the_opaque_offer_of_detail_and_quote(session):
     offers(
         session,

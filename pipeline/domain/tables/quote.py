@@ -56,8 +56,8 @@ QUOTE = Table(
             "outcome",
             TEXT,
             "`matched`, `raised`, `lowered`, `gone`, `refused` (400), `not_comparable` (answered without a price "
-            "above 0, in another currency, or for another property or product), `failed` (no reservation was made or "
-            "stated), or `unknown`.",
+            "above 0, in another currency, or for another property, room, board or product), `failed` (no reservation "
+            "was made or stated), or `unknown`.",
         ),
         Column("code", INT, "Error code behind the outcome; NULL: the supplier gave none."),
         Column("codes", TEXT, "Error codes of the answer, separated by commas; NULL: none."),
