@@ -23,7 +23,7 @@ from pipeline.cli.query_values import as_json, as_object, json_text
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.domain.texts import literal, printable, shortened
 from pipeline.lake import Lake
-from pipeline.lake.relations import MOST_SEVERE_FIRST
+from pipeline.lake.relations import MOST_SEVERE_FIRST, size_unit
 from pipeline.lake.simulated import SIMULATED, simulated_note
 from pipeline.lake.user_query import Bounds, user_query
 from pipeline.settings import Settings, read_settings
@@ -148,8 +148,8 @@ class _Tools:
         if property_id is not None:
             chosen.append(f"flag.property_id = {int(property_id)}")
         return self._asked(
-            "SELECT flag_id, rule, severity, flag.property_id, property_name, market, check_in, size_pct, finding, "  # noqa: S608 - quoted, and it reads in any case
-            "first_flagged_at, snapshots FROM report.flag AS flag "
+            "SELECT flag_id, rule, severity, flag.property_id, property_name, market, check_in, size_pct, "  # noqa: S608 - quoted, and it reads in any case
+            f"{size_unit('rule')} AS size_unit, finding, first_flagged_at, snapshots FROM report.flag AS flag "
             "LEFT JOIN mart.property AS property ON property.property_id = flag.property_id "
             f"WHERE {' AND '.join(chosen)} ORDER BY {MOST_SEVERE_FIRST}",
             limit,

@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 
 from pipeline.domain.tables import SIDE_TABLES, STATE_TABLES, TABLES
+from pipeline.domain.texts import literal
 from pipeline.process.made_of import sql_folder
 
 # Schemas whose relations are views of the published file.
@@ -205,6 +206,12 @@ def finding_rules() -> Mapping[str, FindingRule]:
     """Return all rules by name."""
     rules = declared("report", "rules")
     return {name: FindingRule(**{"name": name, "relation": name, **said}) for name, said in rules.items()}
+
+
+def size_unit(rule: str) -> str:
+    """Return `mart.size_unit` of an SQL expression as SQL: published files of earlier versions lack the macro."""
+    others = [(each.name, each.unit) for each in finding_rules().values() if each.unit != "%"]
+    return f"CASE {rule} {' '.join(f'WHEN {literal(name)} THEN {literal(unit)}' for name, unit in others)} ELSE '%' END"
 
 
 def detectors() -> tuple[str, ...]:

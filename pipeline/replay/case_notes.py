@@ -14,16 +14,18 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import query_published, rows_of
 from pipeline.lake.delta import commit_rows, committed_files
+from pipeline.lake.relations import size_unit
 from pipeline.replay.finding import Row
 
 PREFIX = "case-"
 UNKNOWN = "-"
 
 
-_NAMED = (
-    "SELECT each.*, named.property_name FROM report.finding_case AS each "
-    "LEFT JOIN mart.property AS named USING (property_id)"
-)
+def _named() -> str:
+    return (
+        f"SELECT each.*, named.property_name, {size_unit('each.rule')} AS size_unit FROM report.finding_case AS each "  # noqa: S608 - our own words
+        "LEFT JOIN mart.property AS named USING (property_id)"
+    )
 
 
 def cases_query(places: Mapping[str, str | None]) -> str:
@@ -32,7 +34,7 @@ def cases_query(places: Mapping[str, str | None]) -> str:
     `places` has values of columns of `mart.property`, in upper or lower case; None: all.
     """
     chosen = "".join(f" AND lower(named.{of}) = lower({literal(it)})" for of, it in places.items() if it is not None)
-    return f"{_NAMED} WHERE status NOT IN ('closed', 'part_of'){chosen} ORDER BY urgency"
+    return f"{_named()} WHERE status NOT IN ('closed', 'part_of'){chosen} ORDER BY urgency"
 
 
 def refuse_unknown_places(lake: Lake, places: Mapping[str, str | None]) -> None:
@@ -55,7 +57,7 @@ def open_cases(lake: Lake, limit: int | None, places: Mapping[str, str | None] |
 
 def case_row(lake: Lake, case_id: str) -> Row:
     """Return a case. Raises InputError for an unknown id."""
-    found = _rows(lake, f"{_NAMED} WHERE case_id = $case_id", {"case_id": case_id})
+    found = _rows(lake, f"{_named()} WHERE case_id = $case_id", {"case_id": case_id})
     if not found:
         raise InputError(f"There is no case {case_id!r}.", hint="List them: nightaudit cases")
     return found[0]

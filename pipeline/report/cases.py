@@ -7,7 +7,7 @@ from pipeline.report.cost import COST, NOTE, SINCE, cost_and_since, costly_first
 from pipeline.report.findings import by_severity, most_severe
 from pipeline.report.page import PROPERTY, Column, Section, named
 from pipeline.report.read import PROPERTY_PAGES, Reader
-from pipeline.report.words import rule_said, unit_said
+from pipeline.report.words import rule_said, unit_of, unit_said
 
 _SHOWN = 15
 # Sentences of a finding about two prices that may be wrong about which of them deviates.
@@ -25,6 +25,7 @@ def described(reader: Reader, cases: pl.DataFrame) -> pl.DataFrame:
     """Return cases with their problem and subject in words, and with the pages of case and property."""
     texts = pl.col("evidence").list.eval(pl.element().struct.field("flag_id")).list.join(", ").alias("flag_ids")
     said = pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
+    unit = pl.col("rule").map_elements(unit_of, return_dtype=pl.String).alias("size_unit")
     whom = (
         pl.when(pl.col("scope") == "supplier")
         .then(_of_supplier(reader, cases))
@@ -36,7 +37,7 @@ def described(reader: Reader, cases: pl.DataFrame) -> pl.DataFrame:
     has_page = pl.col("property_id").is_in(list(reader.linked_properties))
     its_page = pl.when(has_page).then(pl.format(f"{PROPERTY_PAGES}/{{}}.html", "property_id")).alias("property_page")
     in_markets = pl.col("markets").list.join(", ")
-    return cases.with_columns(said, whom, texts, reader.case_page, its_page, in_markets)
+    return cases.with_columns(said, unit, whom, texts, reader.case_page, its_page, in_markets)
 
 
 def _of_supplier(reader: Reader, cases: pl.DataFrame) -> pl.Expr:

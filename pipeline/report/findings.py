@@ -10,7 +10,7 @@ from pipeline.lake.relations import MOST_SEVERE_FIRST, finding_rules
 from pipeline.report.page import PROPERTY, Column, Section, named
 from pipeline.report.read import Reader
 from pipeline.report.rows_held import ROWS_OF_A_PAGE
-from pipeline.report.words import rule_said, unit_said
+from pipeline.report.words import rule_said, unit_of, unit_said
 
 # The most severe first.
 SEVERITIES = ("high", "medium", "low")
@@ -79,9 +79,10 @@ def _rows_of(reader: Reader, relation: str, ids: pl.Series, where: str) -> pl.Da
 
 
 def _worded(reader: Reader, found: pl.DataFrame) -> pl.DataFrame:
-    """Return flags with their rule in words and the names of their properties."""
+    """Return flags with their rule in words, the unit of their size and the names of their properties."""
     said = pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
-    return reader.with_cases(reader.named(found)).with_columns(said)
+    unit = pl.col("rule").map_elements(unit_of, return_dtype=pl.String).alias("size_unit")
+    return reader.with_cases(reader.named(found)).with_columns(said, unit)
 
 
 def by_severity(found: pl.DataFrame) -> str:

@@ -157,10 +157,15 @@ def rule_said(rule: str) -> str:
     return _VALUES["rule"].get(rule) or rule.replace("_", " ").capitalize()
 
 
+def unit_of(rule: str) -> str:
+    """Return the unit of a rule's sizes: `%`, `% of the total` or `percentage points`."""
+    found = finding_rules().get(rule)
+    return found.unit if found else "%"
+
+
 def unit_said(rule: str) -> str:
     """Return the unit of a rule's sizes as it follows their number, such as `%` or ` percentage points`."""
-    found = finding_rules().get(rule)
-    unit = found.unit if found else "%"
+    unit = unit_of(rule)
     return unit if unit.startswith("%") else f" {unit}"
 
 

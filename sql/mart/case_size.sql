@@ -163,11 +163,9 @@ sized AS (
             'market_disparity', 'all_in_gap', 'fx_markup', 'penalty_amount_off_formula', 'total_above_reference'
         )
         OR min(flag.size_pct) < 0 AS has_direction,
-        CASE
-            WHEN any_value(flag.rule) IN ('wrong_discount', 'floor_eats_promotion') THEN ' percentage points'
-            WHEN any_value(flag.rule) = 'excluded_charges_mismatch' THEN '% of the total'
-            ELSE '%'
-        END AS unit,
+        -- As it follows a number.
+        CASE WHEN starts_with(mart.size_unit(any_value(flag.rule)), '%') THEN '' ELSE ' ' END
+        || mart.size_unit(any_value(flag.rule)) AS unit,
         count(late.flag_id) > 0 AS is_lagging
     FROM mart.case_flag AS flag
     LEFT JOIN report.late_markup AS late

@@ -4,13 +4,15 @@
 -- confirmation_reason: Why it could not be confirmed; NULL: confirmed, gone or not re-queried.
 -- confirmed_at: When the last search of that re-query was sent, UTC; NULL: none was sent.
 -- confirmation_raw_address: Raw addresses of the answers to that re-query, separated by spaces.
+-- size_unit: Unit of size_pct: `%`, `% of the total` or `percentage points`.
 SELECT
     flag.*,
     date_diff('second', flag.first_flagged_at, flag.last_flagged_at) / 3600.0 AS hours_flagged,
     confirmation.outcome AS confirmation,
     confirmation.reason AS confirmation_reason,
     confirmation.searched_at AS confirmed_at,
-    confirmation.raw_address AS confirmation_raw_address
+    confirmation.raw_address AS confirmation_raw_address,
+    mart.size_unit(flag.rule) AS size_unit
 FROM state.flag_open AS flag
 LEFT JOIN (
     SELECT confirmation.*

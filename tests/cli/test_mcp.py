@@ -118,7 +118,7 @@ def test_relations_come_with_meanings_and_findings_with_what_replays_them(settin
     assert {"mart.offer_latest", "report.flag", "ref.market"} <= {row["relation"] for row in relations}
     assert all(row["one_row"] for row in relations)
     assert {row["name"]: row["meaning"] for row in columns}["flag_id"]
-    assert [(row["property_id"], row["rule"]) for row in found] == [(1, "unnamed_promotion")]
+    assert [(row["property_id"], row["rule"], row["size_unit"]) for row in found] == [(1, "unnamed_promotion", "%")]
     assert (none, nothing) == ([], [])
 
 
@@ -127,6 +127,7 @@ def test_a_case_leads_to_the_findings_that_say_it_best(settings):
     ((_, listed),) = texts(called(server(settings), ("cases", {})))
     (case,) = json.loads(listed)["rows"]
     assert (case["rule"], case["property_id"], case["status"]) == ("unnamed_promotion", 1, "new")
+    assert case["size_unit"] == "%"
     (shown, unknown) = texts(
         called(server(settings), ("case", {"case_id": case["case_id"]}), ("case", {"case_id": "case-0"}))
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import shutil
 from datetime import date
@@ -198,6 +199,7 @@ def test_open_cases_are_written_in_full_for_spreadsheets_and_programs(lake, monk
     header, line = capsys.readouterr().out.splitlines()
     (case,) = open_cases(lake, 10)
     assert header.startswith("case_id,rule,")
+    assert dict(zip(*csv.reader([header, line]), strict=True))["size_unit"] == case["size_unit"] == "%"
     assert line.startswith(f"{case['case_id']},market_disparity,")
     list_cases(None, {}, "xlsx", tmp_path / "cases.xlsx")
     assert (tmp_path / "cases.xlsx").read_bytes().startswith(b"PK")

@@ -15,6 +15,7 @@ from pipeline.report.case_rows import ended_of
 from pipeline.report.cases import calls, described, new_cases_section, open_cases_section
 from pipeline.report.cost import NOTE
 from pipeline.report.ended_cases import ended_cases_section, ended_points, with_why
+from pipeline.report.findings import _worded
 from pipeline.report.page import Section
 from pipeline.report.read import Reader
 from pipeline.report.scope import Scope
@@ -426,6 +427,15 @@ def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property
         "Then call the supplier about all markets: Price struck through, no promotion named",
     ]
     assert [point.bold for point in cases_points(cases[:1])[1:]] == ["Call the supplier about market SE"]
+
+
+def test_the_figures_of_cases_and_findings_have_the_unit_of_their_sizes():
+    reader = SimpleNamespace(linked_properties=(), case_page=pl.lit(None).alias("case_page"))
+    cases = pl.DataFrame([case("case-1", "SE", 7, rule=rule, markets=["SE"]) for rule in ("wrong_discount", "unnamed")])
+    assert described(reader, cases)["size_unit"].to_list() == ["percentage points", "%"]
+    as_read = SimpleNamespace(named=lambda found: found, with_cases=lambda found: found)
+    found = _worded(as_read, pl.DataFrame({"rule": ["excluded_charges_mismatch", "floor_breach"]}))
+    assert found["size_unit"].to_list() == ["% of the total", "%"]
 
 
 def test_a_case_of_the_supplier_names_its_markets_unless_they_are_all():

@@ -97,8 +97,8 @@ FINDING_COLUMNS = (
     Column(
         "size_pct",
         NUMBER,
-        "Size of the finding in percent of the value that it is compared with; of `wrong_discount` and "
-        "`floor_eats_promotion` in percentage points.",
+        "Size of the finding in percent of the value that it is compared with; of `excluded_charges_mismatch` in "
+        "percent of the total, of `wrong_discount` and `floor_eats_promotion` in percentage points.",
     ),
     Column("amount", MONEY, "Size of the finding in currency; NULL: it is not about money."),
     Column("source", TEXT, "`multi` or `detail`: the series that it is found in; NULL: not in a single series."),
