@@ -20,7 +20,16 @@ from pipeline.notify.alert_rules import AlertRules, Receiver, Rule
 from pipeline.notify.match import News, Row, messages, news, with_page
 from pipeline.notify.outbox import Outbox, Outgoing
 from pipeline.notify.problem_lines import problem_lines
-from pipeline.notify.selected import is_of_cases, last_start, named, placed, selected, still_open, without_muted
+from pipeline.notify.selected import (
+    is_of_cases,
+    last_start,
+    muted_keys,
+    named,
+    placed,
+    selected,
+    still_open,
+    without_muted,
+)
 from pipeline.notify.ways import Tell, mail, through, webhook
 
 logger = logging.getLogger(__name__)
@@ -85,7 +94,7 @@ def tell_alerts(
         sent = outbox.held.get(rule.name, {})
         heard = without_muted(lake, rule, found[rule.name])
         rows = confirmed(rule, heard, sent, None if is_rehearsal else confirm)
-        others = still_open(lake, rule)
+        others = still_open(lake, rule) | muted_keys(rule, found[rule.name], heard)
         changes = partial(news, rule, rows, still_open=others, began_at=began_at)
         write = partial(messages, rule, where=where, lines=of_cases if is_of_cases(rule) else None)
         results += [

@@ -12,7 +12,7 @@ from pipeline.lake.database import query_published
 from pipeline.lake.relations import MOST_SEVERE_FIRST
 from pipeline.lake.user_query import Bounds, Condition, user_query
 from pipeline.notify.alert_rules import Rule
-from pipeline.notify.match import CASE_PAGE, PROPERTY_NAME, Row
+from pipeline.notify.match import CASE_PAGE, PROPERTY_NAME, Row, key_of
 
 # A message lists the first few rows: the most severe flags, of different properties, or the most urgent cases.
 _OF_EACH_PROPERTY = f"row_number() OVER (PARTITION BY rule, property_id ORDER BY {MOST_SEVERE_FIRST})"
@@ -29,12 +29,12 @@ _CASES = (
 # A property may have several mark-ups in a market, each between its own currencies.
 _MARK_UPS = "SELECT flag_id, case_id FROM mart.case_flag WHERE rule = 'fx_markup' AND is_open AND wider_scope IS NULL"
 
-_OF_CASES: Final = ("report.finding_case", ("case_id",))
+_CASE_RELATION: Final = "report.finding_case"
 
 # Ids of what is open. A case that someone takes on, or one whose severity falls, is not resolved.
-_OPEN: Mapping[tuple[str, tuple[str, ...]], str] = {
-    _OF_CASES: "SELECT case_id FROM report.finding_case WHERE status <> 'closed'",
-    ("report.flag", ("flag_id",)): "SELECT flag_id FROM report.flag",
+_OPEN: Mapping[tuple[str, ...], str] = {
+    ("case_id",): "SELECT case_id FROM report.finding_case WHERE status <> 'closed'",
+    ("flag_id",): "SELECT flag_id FROM report.flag",
 }
 # A finding of a property that deviates from its market counts in the property's case only, and a mark-up in that of its
 # currencies.
@@ -108,7 +108,7 @@ def placed(lake: Lake, rows: list[Row], case_pages: Mapping[str, str]) -> list[R
 
 def is_of_cases(rule: Rule) -> bool:
     """Whether a rule's rows are cases, each known by its id."""
-    return (rule.relation, rule.key) == _OF_CASES
+    return (rule.relation, rule.key) == (_CASE_RELATION, ("case_id",))
 
 
 def last_start(lake: Lake) -> datetime | None:
@@ -120,15 +120,22 @@ def last_start(lake: Lake) -> datetime | None:
 
 def still_open(lake: Lake, rule: Rule) -> set[str]:
     """Return the keys of what is open, whether or not the rule selects it; none if it counts rows (`least`)."""
-    asked = _OPEN.get((rule.relation, rule.key)) if rule.least == 1 else None
+    asked = _OPEN.get(rule.key) if rule.least == 1 else None
     return {key for (key,) in query_published(lake.published_file, asked).fetchall()} if asked else set()
 
 
 def without_muted(lake: Lake, rule: Rule, rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows of a rule without muted cases, and without flags of these."""
-    if is_of_cases(rule):
+    """Return the rows of a rule without muted cases, and without flags of these, whatever its relation and key."""
+    if rule.relation == _CASE_RELATION:
         return [row for row in rows if row["status"] != "muted"]
-    if rule.relation != "report.flag" or not rows:
+    # The relation of a rule has the findings that become flags.
+    if not any("flag_id" in row for row in rows):
         return rows
     muted = {flag_id for (flag_id,) in query_published(lake.published_file, _MUTED).fetchall()}
     return [row for row in rows if row["flag_id"] not in muted]
+
+
+def muted_keys(rule: Rule, rows: Sequence[Row], heard: Sequence[Row]) -> set[str]:
+    """Return the keys of the `rows` that are not `heard`: muting resolves nothing; none if it counts rows (`least`)."""
+    known = {id(row) for row in heard}
+    return {key_of(rule, row) for row in rows if id(row) not in known} if rule.least == 1 else set()

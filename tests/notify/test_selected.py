@@ -56,6 +56,20 @@ def test_a_muted_case_mutes_its_own_findings_not_those_of_a_case_beside_it(lake)
     assert [row["flag_id"] for row in heard] == ["d-3", "fx-USD"]
 
 
+def test_a_muted_case_mutes_its_findings_in_whichever_relation_a_rule_reads_them(lake):
+    heard = without_muted(lake, Rule(name="pairs", relation="report.market_disparity", who=("me",)), ROWS)
+    assert [row["flag_id"] for row in heard] == ["d-3", "fx-USD"]
+    rows = [{"property_id": 1, "flag_id": None}, *ROWS]
+    rule = Rule(name="pairs", relation="mart.case_flag", key=("property_id", "market"), who=("me",))
+    assert [row["flag_id"] for row in without_muted(lake, rule, rows)] == [None, "d-3", "fx-USD"]
+
+
+def test_a_muted_case_is_left_out_of_a_rule_with_another_key_than_its_id(lake):
+    rows = [{"case_id": case_id, "status": status, "property_id": 1} for case_id, status, *_ in CASES]
+    rule = Rule(name="cases", relation="report.finding_case", key=("property_id",), who=("me",))
+    assert [row["case_id"] for row in without_muted(lake, rule, rows)] == ["of-1", "of-3", "in-dollars"]
+
+
 def test_a_muted_case_is_left_out_whether_or_not_the_rule_asks_for_its_status(lake):
     rows = [{"case_id": case_id, "status": status} for case_id, status, *_ in CASES]
     rule = Rule(name="cases", relation="report.finding_case", key=("case_id",), who=("me",))

@@ -89,10 +89,10 @@ RULES = AlertRules.model_validate(
 )
 
 
-def told(lake: Lake) -> list[str]:
+def told(lake: Lake, rules: AlertRules = RULES) -> list[str]:
     """Send alerts, and return the subjects of the messages."""
     subjects = []
-    tell_alerts(lake, RULES, "the page", block=lambda _: lambda subject, _text: subjects.append(subject))
+    tell_alerts(lake, rules, "the page", block=lambda _: lambda subject, _text: subjects.append(subject))
     return subjects
 
 
@@ -111,6 +111,27 @@ def test_what_someone_takes_on_is_not_told_as_resolved_and_what_is_muted_not_at_
     refresh(lake)
     assert case_row(lake, case["case_id"])["status"] == "muted"
     assert told(lake) == []
+
+
+@pytest.mark.parametrize(
+    ("relation", "key"),
+    [
+        ("report.finding_case", ["property_id", "market"]),
+        ("report.market_disparity", ["flag_id"]),
+        ("report.flag", ["property_id", "check_in"]),
+    ],
+)
+def test_what_is_muted_is_neither_told_nor_resolved_whatever_relation_and_key_a_rule_names(lake, relation, key):
+    refresh(lake)
+    (case,) = open_cases(lake, 10)
+    rule = {"name": "any", "relation": relation, "key": key, "who": ["desk"]}
+    rules = AlertRules.model_validate({"rule": [rule], "receiver": {"desk": {"block": "slack-webhook/desk"}}})
+    assert len(told(lake, rules)) == 1
+    say_of_case(lake, case["case_id"], started_at(3), muted_until=date(2100, 1, 1))
+    refresh(lake)
+    assert told(lake, rules) == []
+    lake.local("alerts/told.json").unlink()
+    assert told(lake, rules) == []
 
 
 def test_a_case_that_was_told_is_told_once_more_when_its_mute_ends(lake):
