@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.audit.results import ALL, Measure
-from pipeline.audit.rules import CHECKED, EXAMPLES, place, with_addresses
+from pipeline.audit.rules import CHECKED, EXAMPLES, in_words, place, with_addresses
 from pipeline.domain.tables import TABLES, Column, Table
 from pipeline.domain.texts import literal
 from pipeline.lake.database import rows_of
@@ -91,8 +91,10 @@ def _counts(table: Table) -> Iterator[tuple[Column, str, str]]:
 def _examples(
     session: duckdb.DuckDBPyConnection, table: Table, column: Column, condition: str, market: str | None
 ) -> str:
+    value = f"format('''{{}}'' is not a known value', {column.name}::VARCHAR)"
+    said = f"CASE WHEN {column.name} IS NULL THEN 'there is no value' ELSE {value} END"
     rows = session.execute(
-        f"SELECT {place(table)}, '{column.name} is ' || coalesce({column.name}::VARCHAR, 'missing') AS reason "  # noqa: S608 - our own names
+        f"SELECT {place(table)}, '{in_words(column)}: ' || {said} AS reason "  # noqa: S608 - our own names
         f"FROM sweep_files.{table.name} WHERE ({condition}) AND market IS NOT DISTINCT FROM ? LIMIT {EXAMPLES}",
         [market],
     )

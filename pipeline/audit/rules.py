@@ -74,12 +74,23 @@ def _range(table: Table, column: Column) -> Rule:
     bounds = [("below", "<", column.lowest), ("above", ">", column.highest)]
     outside = [(word, f"{column.name} {sign} {bound}", bound) for word, sign, bound in bounds if bound is not None]
     meaning = f"One row per {table.name} with {column.name} {' or '.join(f'{w} {b:,.12g}' for w, _, b in outside)}."
+    of_bound = {"below": "lowest", "above": "highest"}
+    cases = " ".join(
+        f"WHEN {condition} THEN ' is {word} {bound:,.15g}, the {of_bound[word]} allowed'"
+        for word, condition, bound in outside
+    )
+    said = f"'{in_words(column)}: ' || format('{{:,.15g}}', {column.name}::DOUBLE) || CASE {cases} END"
     sql = (
-        f"SELECT market, {place(table)}, '{column.name} is ' || {column.name} AS reason "  # noqa: S608 - our own names
+        f"SELECT market, {place(table)}, {said} AS reason "  # noqa: S608 - our own names
         f"FROM sweep_files.{table.name} WHERE {' OR '.join(condition for _, condition, _ in outside)}"
     )
     quarantines = table.name in OF_OFFERS and (table.name, column.name) not in _REPORTED_ONLY
     return Rule(f"range_{column.name}", table.name, "warning", quarantines, meaning, sql)
+
+
+def in_words(column: Column) -> str:
+    """Return the name of a column in words, such as `discount percentage`."""
+    return column.name.replace("_pct", "_percentage").replace("_", " ")
 
 
 def place(table: Table) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 
 import duckdb
@@ -74,6 +75,30 @@ def test_a_value_that_is_not_listed_is_counted(session, table, column):
     assert broken(session, table) == {f"value_{column.name}": 1.0}
 
 
+def reasons(session, name, **wrong) -> set[str]:
+    """What is said about a row with wrong values, by the declared checks and the ranges of its table."""
+    put(session, TABLES["search"], [])
+    put(session, TABLES[name], [row_of(TABLES[name]) | wrong])
+    said = [row["reason"] for m in measure_declared(session, name) if m.examples for row in json.loads(m.examples)]
+    for rule in RANGED:
+        if rule.table == name:
+            said += [row[-1] for row in session.execute(rule.sql).fetchall()]
+    return set(said)
+
+
+def test_a_declared_check_says_what_is_wrong_in_a_sentence_without_names_of_columns(session):
+    assert reasons(session, "offer", currency=None, discount_pct=112.5, total=Decimal("123456789012.5")) == {
+        "currency: there is no value",
+        "discount percentage: 112.5 is above 100, the highest allowed",
+        "total: 123,456,789,012.5 is above 100,000,000,000, the highest allowed",
+    }
+    assert reasons(session, "penalty", penalty_nights=-2) == {"penalty nights: -2 is below 0, the lowest allowed"}
+    assert reasons(session, "cell", status="lost", nights=None) == {
+        "status: 'lost' is not a known value",
+        "nights: there is no value",
+    }
+
+
 @pytest.mark.parametrize("name", CHECKED)
 def test_a_key_that_occurs_twice_is_counted(session, name):
     row = row_of(TABLES[name])
@@ -103,7 +128,7 @@ def test_a_value_outside_its_range_breaks_its_rule_only(session, rule, monkeypat
 def test_a_discount_above_all_of_the_price_breaks_its_range(session):
     (rule,) = [rule for rule in RANGED if rule.name == "range_discount_pct"]
     put(session, TABLES["offer"], [row_of(TABLES["offer"]) | {"discount_pct": 101}])
-    assert session.execute(rule.sql).fetchall()[0][-1] == "discount_pct is 101.0"
+    assert session.execute(rule.sql).fetchall()[0][-1] == "discount percentage: 101 is above 100, the highest allowed"
 
 
 @pytest.mark.parametrize("name", CHECKED)
