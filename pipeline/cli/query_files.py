@@ -95,12 +95,19 @@ def _shortest(number: float) -> str:
     return f"{number:.0f}" if number == int(number) else repr(number)
 
 
+def _is_held(number: float | Decimal) -> bool:
+    """Whether a double has all digits of a number."""
+    if not (math.isfinite(number) and -_EXACT <= number <= _EXACT):
+        return False
+    return not isinstance(number, Decimal) or Decimal(repr(float(number))) == number
+
+
 def _write_cell(sheet: Any, row: int, column: int, value: object, instant: Any) -> None:  # noqa: ANN401 - it has no types
     if value is None:
         return
     if isinstance(value, bool):
         sheet.write_boolean(row, column, value)
-    elif isinstance(value, int | float | Decimal) and math.isfinite(value) and -_EXACT <= value <= _EXACT:
+    elif isinstance(value, int | float | Decimal) and _is_held(value):
         sheet.write_number(row, column, float(value))
     elif isinstance(value, datetime):
         sheet.write_datetime(

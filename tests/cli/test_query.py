@@ -7,9 +7,11 @@ import errno
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
@@ -17,6 +19,7 @@ from xml.etree import ElementTree
 import duckdb
 import pytest
 
+from pipeline.cli.query_files import write_sheet
 from pipeline.cli.terminal import Terminal, cannot_write
 from pipeline.domain.problem import whom_of
 
@@ -171,6 +174,16 @@ def test_a_number_of_a_sheet_is_the_shortest_decimal(query, tmp_path):
         sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314 - written by us
     values = [each.text for each in sheet.iter("{http://schemas.openxmlformats.org/spreadsheetml/2006/main}v")]
     assert values == ["88.49", "0.30000000000000004", "1e-09", "1200", "47543"]
+
+
+def test_an_amount_that_a_double_would_round_is_text_in_a_sheet():
+    amounts = [Decimal("12345678901234.5678"), Decimal("-123456789012.3456"), Decimal("0.1000"), Decimal("1E+3")]
+    held = io.BytesIO()
+    write_sheet(held, ["a", "b", "c", "d"], iter([amounts]))
+    with zipfile.ZipFile(held) as book:
+        row = book.read("xl/worksheets/sheet1.xml").decode().partition('<row r="2">')[2]
+    assert re.findall(r"<(?:v|t)>([^<]*)<", row) == ["12345678901234.5678", "-123456789012.3456", "0.1", "1000"]
+    assert row.count("inlineStr") == 1
 
 
 def test_a_sheet_has_numbers_dates_and_texts_that_are_no_formulas(query, tmp_path):
