@@ -139,7 +139,10 @@ def news(
     With fewer rows than the rule's `least`, nothing is new, and everything sent is resolved. Keys in `still_open` are
     not resolved, although the rule no longer selects their rows. `began_at` is the start of the last sweep.
     """
-    now = {key_of(rule, row): row for row in rows} if len(rows) >= rule.least else {}
+    now: dict[str, Row] = {}
+    for row in rows if len(rows) >= rule.least else ():
+        # Of rows with one key, the first is the most severe.
+        now.setdefault(key_of(rule, row), row)
     new = {key: words_of(rule, row) for key, row in now.items() if key not in sent or _is_back(row, sent[key])}
     resolved = {key: words for key, words in sent.items() if key not in now and key not in still_open}
     before = frozenset(key for key in new if _was_open_before(now[key], began_at))

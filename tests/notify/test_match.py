@@ -42,6 +42,12 @@ def test_fewer_rows_than_the_least_are_no_news_and_end_what_was_reported():
     assert set(news(rule, rows("ab"), {"a": "x"}).resolved) == {"a"}
 
 
+def test_of_rows_with_one_key_the_message_has_the_first_which_is_the_most_severe():
+    rule = RULE.model_copy(update={"key": ("property_id",)})
+    found = [{"property_id": 7, "finding": f"It is {size}% off."} for size in (61, 36, 2)]
+    assert news(rule, found, {}).new == {"7": "property 7: It is 61% off. (7)"}
+
+
 def test_what_a_rule_no_longer_selects_is_not_resolved_while_it_is_open():
     sent = {"a": "acknowledged", "b": "ended", "c": "selected"}
     found = news(RULE, rows("c"), sent, {"a", "c"})
