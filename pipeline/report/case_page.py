@@ -170,10 +170,8 @@ def _notes(case: Row) -> list[str]:
             "It is judged for each selling price that you load, by the answers around the time of that price, and not "
             "every night: it stays open until a newer price keeps the floor, or this one is too old."
         )
-    if case["exposure_eur"] is not None and any(each["currency"] != "EUR" for each in case["amounts"]):
-        notes.append(
-            f"In euro, with each stay in one currency: {money(case['exposure_eur'], 'EUR')}, at the day's rates."
-        )
+    if sums and case["exposure_eur"] is not None and (in_euro := money(case["exposure_eur"], "EUR")) != sums:
+        notes.append(f"In euro at the day's rates, of a stay in two currencies the larger amount: {in_euro}.")
     if case["scope"] != "property" and case["share_pct"] is not None:
         judged = counted(case["properties_judged"], "property", "properties")
         notes.append(f"Found at {percent(case['share_pct'], 0)} of the {judged} of the market that are on sale.")

@@ -1,6 +1,7 @@
 -- One row per case with findings that have an amount: what they amount to, each stay once.
 -- case_id: Case, as in report.finding_case.
--- amounts: Sum over stays of the middle absolute amount (the lower of two) of its counted findings, by currency.
+-- amounts: Sum over stays of the middle absolute amount (the lower of two) of its counted findings, by currency. A stay
+-- that is requested in several currencies counts in one of them: the one with the most stays of the case.
 -- amount_of_one_currency: The amount if all cases have the same single currency; else NULL.
 -- amount_eur: The amounts in euro at the day's reference rates, each stay in one currency; NULL: a rate is unknown.
 WITH latest AS (
@@ -68,13 +69,38 @@ of_stay AS (
         of_offer.party
 ),
 
+-- Without a rate, readers are given the sums of all currencies: a stay in two of them would cost twice.
+in_one_currency AS (
+    SELECT
+        counted.case_id,
+        counted.currency,
+        counted.amount
+    FROM (
+        SELECT
+            of_stay.*,
+            count(*) OVER (PARTITION BY of_stay.case_id, of_stay.currency) AS stays
+        FROM of_stay
+    ) AS counted
+    QUALIFY
+        row_number() OVER (
+            PARTITION BY
+                counted.case_id,
+                counted.property_id,
+                counted.market,
+                counted.check_in,
+                counted.nights,
+                counted.party
+            ORDER BY counted.stays DESC, counted.currency <> 'EUR' ASC, counted.currency ASC
+        ) = 1
+),
+
 of_currency AS (
     SELECT
-        of_stay.case_id,
-        of_stay.currency,
-        sum(of_stay.amount)::DECIMAL(38, 4) AS amount
-    FROM of_stay
-    GROUP BY of_stay.case_id, of_stay.currency
+        one.case_id,
+        one.currency,
+        sum(one.amount)::DECIMAL(38, 4) AS amount
+    FROM in_one_currency AS one
+    GROUP BY one.case_id, one.currency
 ),
 
 in_euro AS (

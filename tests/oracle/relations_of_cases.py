@@ -7,6 +7,7 @@ had it and no rate of 31 days explains it. No market of the lake is one of three
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from statistics import median, median_low
@@ -159,7 +160,10 @@ def _offers(flags: list[Row]) -> int:
 
 
 def _amounts(flags: list[Row]) -> tuple[tuple[str, int], ...]:
-    """Return what the stays come to by currency, each with its middle offer, be it in a list or a detail answer."""
+    """Return what the stays come to, each with its middle offer, be it in a list or a detail answer, in one currency.
+
+    It is the one with the most stays; among equals the euro, then the first by its code.
+    """
     of_stay: dict[tuple[Any, ...], dict[Any, int]] = {}
     for flag in flags:
         if flag["amount"] is not None and flag["currency"] is not None:
@@ -174,7 +178,12 @@ def _amounts(flags: list[Row]) -> tuple[tuple[str, int], ...]:
             offers = of_stay.setdefault(key, {})
             offer = None if is_added_up else flag["first_shown"]
             offers[offer] = max(offers.get(offer, 0), abs(flag["amount"]))
+    stays = Counter(currency for currency, *_ in of_stay)
+    chosen: dict[tuple[Any, ...], str] = {}
+    for currency, *stay in sorted(of_stay, key=lambda key: (-stays[key[0]], key[0] != "EUR", key[0])):
+        chosen.setdefault(tuple(stay), currency)
     found: dict[str, int] = {}
-    for (currency, *_), offers in of_stay.items():
-        found[currency] = found.get(currency, 0) + median_low(offers.values())
+    for (currency, *stay), offers in of_stay.items():
+        if chosen[tuple(stay)] == currency:
+            found[currency] = found.get(currency, 0) + median_low(offers.values())
     return tuple(sorted(found.items()))
