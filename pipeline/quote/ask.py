@@ -98,5 +98,8 @@ def _write_down(lake: Lake, run_id: str, quote_no: int, answer: Answer, max_body
         ledger.answered(lake, run_id, quote_no, written)
     except LakeError as error:
         # The error is now the only record of the reservation.
-        error.kept = f"The quote {quote_no} of {run_id} made the reservation {reservation_id}. {error.kept}"
+        made = "was answered without the id of a reservation"
+        if reservation_id is not None:
+            made = f"made the reservation {reservation_id}"
+        error.kept = f"The quote {quote_no} of {run_id} {made}. {error.kept}"
         raise

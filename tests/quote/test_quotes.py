@@ -458,6 +458,10 @@ def test_a_reservation_that_cannot_be_written_down_is_reported(quotable, monkeyp
         ask(quotable, 1)
     assert "made the reservation " in error.value.kept
     assert all_summaries(quotable.lake, LIMIT)[0].outcomes == {"unknown": 1}
+    monkeypatch.setattr("pipeline.quote.ask.reservation_id_of", lambda _: None)
+    with pytest.raises(LakeFull) as error:
+        ask(quotable, 1, seed=2)
+    assert "was answered without the id of a reservation" in error.value.kept
 
 
 # Opaque offers
