@@ -35,8 +35,13 @@ def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, o
     lake = Lake(read_settings().lake)
     refuse_unknown_places(lake, places)
     if form != "table" or output is not None:
-        # Nested columns do not fit a spreadsheet's cells; `nightaudit case` shows their content.
-        flat = "* EXCLUDE (evidence, amounts, markets), array_to_string(markets, ', ') AS markets"
+        # Nested columns do not fit a spreadsheet's cells; `nightaudit case` shows the evidence. Without rates there is
+        # no other cost than the amounts.
+        amounts = "list_transform(amounts, lambda each: each.amount || ' ' || each.currency)"
+        flat = (
+            "* EXCLUDE (evidence, amounts, markets), array_to_string(markets, ', ') AS markets, "
+            f"nullif(array_to_string({amounts}, ' + '), '') AS amounts"
+        )
         show_query(f"SELECT {flat} FROM ({cases_query(places)})", form, limit, None, output)  # noqa: S608 - our own words
         return
     console = Terminal()

@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.domain.quantities import counted
-from pipeline.report.cost import COST, NOTE, SINCE, cost_and_since, costly_first
+from pipeline.report.cost import COST, NOTE, SINCE, cost_and_since, costly_first, with_amounts_as_text
 from pipeline.report.findings import by_severity, most_severe
 from pipeline.report.page import PROPERTY, Column, Section, named
 from pipeline.report.read import PROPERTY_PAGES, Reader
@@ -190,7 +190,7 @@ def _section(name: str, title: str, note: str, cases: pl.DataFrame, why_empty: s
         name,
         title,
         f"{first}{note}{paged}",
-        cases.drop("evidence", "case_page", "property_page", "amounts"),
+        with_amounts_as_text(cases.drop("evidence", "case_page", "property_page")),
         columns=[
             PROPERTY,
             Column("rule_words", "Problem", is_wide=True),

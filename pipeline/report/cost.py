@@ -51,5 +51,13 @@ def costly_first(lines: pl.DataFrame, *before: pl.Expr) -> pl.DataFrame:
     )
 
 
+def with_amounts_as_text(cases: pl.DataFrame) -> pl.DataFrame:
+    """Return cases with their amounts as text, such as `9.5000 EUR + 80.0000 SEK`; null: none."""
+    each = pl.element().struct
+    said = pl.concat_str(each.field("amount").cast(pl.String), pl.lit(" "), each.field("currency"))
+    joined = pl.col("amounts").list.eval(said).list.join(" + ")
+    return cases.with_columns(pl.when(joined != "").then(joined).alias("amounts"))
+
+
 def _in_words(line: Mapping[str, Any]) -> str | None:
     return cost_said(line["cost_eur"], line["amounts"])

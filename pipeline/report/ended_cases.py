@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.domain.quantities import counted
 from pipeline.report.cases import described, with_cases
-from pipeline.report.cost import COST, SINCE, cost_and_since, costly_first
+from pipeline.report.cost import COST, SINCE, cost_and_since, costly_first, with_amounts_as_text
 from pipeline.report.findings import most_severe
 from pipeline.report.page import PROPERTY, Column, Point, Section, named
 from pipeline.report.read import Reader
@@ -49,7 +49,7 @@ def ended_cases_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section
         "Problems whose last finding ended tonight, the most costly first, and why. Only what the answer corrected "
         "was put right. Cost and size are those of all their findings since the case was first seen. Market codes "
         "link to the last evidence.",
-        ended.drop("evidence", "case_page", "property_page", "amounts"),
+        with_amounts_as_text(ended.drop("evidence", "case_page", "property_page")),
         columns=[
             PROPERTY,
             Column("rule_words", "Problem", is_wide=True),

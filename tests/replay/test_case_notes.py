@@ -221,6 +221,9 @@ def test_open_cases_are_written_in_full_for_spreadsheets_and_programs(lake, monk
     (case,) = open_cases(lake, 10)
     assert header.startswith("case_id,rule,")
     assert dict(zip(*csv.reader([header, line]), strict=True))["size_unit"] == case["size_unit"] == "%"
+    amounts = " + ".join(f"{each['amount']} {each['currency']}" for each in case["amounts"])
+    assert amounts.endswith(" EUR")
+    assert dict(zip(*csv.reader([header, line]), strict=True))["amounts"] == amounts
     assert line.startswith(f"{case['case_id']},market_disparity,")
     list_cases(None, {}, "xlsx", tmp_path / "cases.xlsx")
     assert (tmp_path / "cases.xlsx").read_bytes().startswith(b"PK")

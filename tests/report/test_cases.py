@@ -13,7 +13,7 @@ from pipeline.lake.relations import relation
 from pipeline.report.case_calls import cases_points
 from pipeline.report.case_rows import ended_of
 from pipeline.report.cases import calls, described, new_cases_section, open_cases_section
-from pipeline.report.cost import NOTE
+from pipeline.report.cost import NOTE, with_amounts_as_text
 from pipeline.report.ended_cases import ended_cases_section, ended_points, with_why
 from pipeline.report.findings import _worded
 from pipeline.report.page import Section
@@ -436,6 +436,12 @@ def test_the_figures_of_cases_and_findings_have_the_unit_of_their_sizes():
     as_read = SimpleNamespace(named=lambda found: found, with_cases=lambda found: found)
     found = _worded(as_read, pl.DataFrame({"rule": ["excluded_charges_mismatch", "floor_breach"]}))
     assert found["size_unit"].to_list() == ["% of the total", "%"]
+
+
+def test_the_figures_of_cases_have_their_amounts_as_text_as_without_rates_there_is_no_other_cost():
+    amounts = [{"currency": "EUR", "amount": Decimal("9.5000")}, {"currency": "SEK", "amount": Decimal(80)}]
+    figures = with_amounts_as_text(pl.DataFrame({"case_id": ["a", "b", "c"], "amounts": [amounts, [], None]}))
+    assert figures["amounts"].to_list() == ["9.5000 EUR + 80.0000 SEK", None, None]
 
 
 def test_a_case_of_the_supplier_names_its_markets_unless_they_are_all():
