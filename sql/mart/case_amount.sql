@@ -1,7 +1,6 @@
 -- One row per case with findings that have an amount: what they amount to, each stay once.
 -- case_id: Case, as in report.finding_case.
--- amounts: Sum over stays of the middle absolute amount (the lower of two) of its counted findings, by currency. A stay
--- that is requested in several currencies counts in one of them: the one with the most stays of the case.
+-- amounts: Sum over stays, each in one currency, of the middle absolute amount (lower of two) of its counted findings.
 -- amount_of_one_currency: The amount if all cases have the same single currency; else NULL.
 -- amount_eur: The amounts in euro at the day's reference rates, each stay in one currency; NULL: a rate is unknown.
 WITH latest AS (
@@ -69,7 +68,8 @@ of_stay AS (
         of_offer.party
 ),
 
--- Without a rate, readers are given the sums of all currencies: a stay in two of them would cost twice.
+-- Without a rate, readers are given the sums of all currencies: a stay in two of them would cost twice. It counts in
+-- the one with the most stays of the case.
 in_one_currency AS (
     SELECT
         counted.case_id,
