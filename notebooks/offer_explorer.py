@@ -62,7 +62,8 @@ def _(ask, mo):
 def _(session):
     # Counted once when the notebook opens, in all the detail that charts need: selections are answered from memory.
     session.execute(
-        "CREATE OR REPLACE TEMP TABLE offers_by AS SELECT product_type, offer.currency, lead_days::SMALLINT AS lead_days, "
+        "CREATE OR REPLACE TEMP TABLE offers_by AS "
+        "SELECT product_type, offer.currency, lead_days::SMALLINT AS lead_days, "
         "market, board_family, property_id, count(*)::UINTEGER AS offers, sum(total_per_night::DOUBLE) AS per_night, "
         "count_if(mart.taken_off(total, pre_promo_total, unit.minor_unit) > 0)::UINTEGER AS promoted "
         "FROM mart.offer_latest AS offer LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency "
