@@ -1,0 +1,164 @@
+-- One row per source, offer key last seen below its price before promotions, and interval in which it had a price.
+-- is_below: Whether it was below its price before promotions in the interval; by rounding only: FALSE.
+-- latest_seen_at: Last sighting of the offer.
+-- plain_before: Total of the interval before, if it was on sale without a promotion, in currency; NULL: it was not.
+-- plain_seen_at: Last sighting without the running promotion before it began; NULL: it ran at the first sighting.
+-- began_at: First sighting of the running promotion; see mart.promotion_episode.
+-- dearest_plain: Highest total without a promotion in the reference_days up to plain_seen_at, in currency.
+-- is_before: Whether the interval began before the promotion, and was last seen in the reference_days before it.
+-- longest_unseen_days: Days: longest time until the price of the offer differed in which it was not observed.
+-- Within an interval, that is at least the mean time between two sightings: the state has how often an offer was seen
+-- at one price, not when. While it was gone, it cost nothing, and that is known.
+-- highest: Highest total of the offer ever seen, in currency.
+WITH latest AS NOT MATERIALIZED (
+    SELECT
+        offer.source,
+        offer.property_id,
+        offer.offer_key,
+        offer.market,
+        offer.product_type,
+        offer.first_seen_at,
+        offer.valid_from,
+        offer.last_seen_at,
+        offer.total,
+        offer.snapshots,
+        unit.minor_unit
+    FROM state.offer_open AS offer
+    LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
+    WHERE
+        -- The second condition is known before the join; the third excludes what is only rounded.
+        offer.is_offered
+        AND offer.total < offer.pre_promo_total
+        AND mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) > 0
+),
+
+-- Histories of more than one interval. An offer that has stayed the same needs no look at its history, and most have.
+observed AS MATERIALIZED (
+    SELECT
+        history.source,
+        history.property_id,
+        history.offer_key,
+        history.market,
+        history.product_type,
+        history.valid_from,
+        history.last_seen_at,
+        history.total,
+        history.snapshots,
+        latest.last_seen_at AS latest_seen_at,
+        coalesce(mart.taken_off(history.total, history.pre_promo_total, latest.minor_unit) > 0, FALSE) AS is_below,
+        lag(CASE WHEN history.is_offered AND NOT is_below THEN history.total END) OVER in_order -- noqa: RF02
+            AS plain_before,
+        history.is_offered AND history.total IS NOT NULL AS is_priced,
+        date_diff('day', mart.utc(lag(history.last_seen_at) OVER in_order), mart.utc(history.valid_from))
+            AS days_unseen,
+        CASE
+            WHEN history.is_offered
+                THEN
+                    date_diff('day', mart.utc(history.valid_from), mart.utc(history.last_seen_at))
+                    // nullif(history.snapshots - 1, 0)
+        END AS days_between
+    FROM mart.offer_history AS history
+    -- An inner join, unlike a semi join, passes a filter on the property to both sides; and it reads keys only.
+    INNER JOIN latest
+        ON
+            latest.source = history.source
+            AND latest.property_id = history.property_id
+            AND latest.offer_key = history.offer_key
+            AND latest.valid_from > latest.first_seen_at
+    WINDOW
+        in_order AS (
+            PARTITION BY history.source, history.property_id, history.offer_key
+            ORDER BY history.valid_from
+        )
+),
+
+plain AS (
+    SELECT
+        observed.source,
+        observed.property_id,
+        observed.offer_key,
+        max(observed.valid_from) FILTER (WHERE observed.is_priced AND NOT observed.is_below) AS plain_from,
+        max(observed.last_seen_at) FILTER (WHERE observed.is_priced AND NOT observed.is_below) AS plain_seen_at,
+        max(observed.total) FILTER (WHERE observed.is_priced) AS highest,
+        greatest(max(observed.days_unseen), max(observed.days_between)) AS longest_unseen_days
+    FROM observed
+    GROUP BY observed.source, observed.property_id, observed.offer_key
+),
+
+begun AS (
+    SELECT
+        observed.source,
+        observed.property_id,
+        observed.offer_key,
+        any_value(plain.plain_seen_at) AS plain_seen_at,
+        any_value(plain.highest) AS highest,
+        any_value(plain.longest_unseen_days) AS longest_unseen_days,
+        max(observed.total) FILTER (
+            WHERE NOT observed.is_below
+            AND mart.utc(observed.last_seen_at) >= mart.utc(plain.plain_seen_at) - to_days(analysis.reference_days)
+        ) AS dearest_plain,
+        min(observed.valid_from) FILTER (WHERE coalesce(observed.valid_from > plain.plain_from, TRUE)) AS began_at
+    FROM observed
+    INNER JOIN plain
+        ON
+            plain.source = observed.source
+            AND plain.property_id = observed.property_id
+            AND plain.offer_key = observed.offer_key
+    CROSS JOIN ref.analysis AS analysis
+    WHERE observed.is_priced
+    GROUP BY observed.source, observed.property_id, observed.offer_key
+)
+
+SELECT
+    observed.source,
+    observed.property_id,
+    observed.offer_key,
+    observed.market,
+    observed.product_type,
+    observed.valid_from,
+    observed.last_seen_at,
+    observed.total,
+    observed.snapshots,
+    observed.is_below,
+    observed.latest_seen_at,
+    observed.plain_before,
+    begun.plain_seen_at,
+    begun.began_at,
+    begun.dearest_plain,
+    observed.valid_from < begun.began_at
+    AND mart.utc(observed.last_seen_at) >= mart.utc(begun.began_at) - to_days(analysis.reference_days) AS is_before,
+    begun.highest,
+    begun.longest_unseen_days
+FROM observed
+INNER JOIN begun
+    ON
+        begun.source = observed.source
+        AND begun.property_id = observed.property_id
+        AND begun.offer_key = observed.offer_key
+CROSS JOIN ref.analysis AS analysis
+WHERE observed.is_priced
+
+UNION ALL
+
+SELECT
+    latest.source,
+    latest.property_id,
+    latest.offer_key,
+    latest.market,
+    latest.product_type,
+    latest.valid_from,
+    latest.last_seen_at,
+    latest.total,
+    latest.snapshots,
+    TRUE AS is_below,
+    latest.last_seen_at AS latest_seen_at,
+    NULL AS plain_before,
+    NULL AS plain_seen_at,
+    latest.valid_from AS began_at,
+    NULL AS dearest_plain,
+    FALSE AS is_before,
+    latest.total AS highest,
+    date_diff('day', mart.utc(latest.valid_from), mart.utc(latest.last_seen_at)) // nullif(latest.snapshots - 1, 0)
+        AS longest_unseen_days
+FROM latest
+WHERE latest.valid_from <= latest.first_seen_at
