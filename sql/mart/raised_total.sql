@@ -3,7 +3,7 @@
 -- raised_before: The same since last_seen_at, up to the market's highest level, in currency; NULL: not is_before.
 -- moved: Logarithm of the change of the market's prices since valid_from; > 0: risen.
 -- moved_since_seen: The same since last_seen_at.
--- risen_since_seen: Share of the market's prices that rose since last_seen_at, net of falls; at most 1.
+-- risen_since_seen: Share of the market's prices that rose since last_seen_at, net of falls, at most 1; NULL: unknown.
 -- How the market's prices have moved: mart.market_movement.
 -- An offer may follow its market within a week: up to what it was charged at without a promotion.
 WITH moved AS MATERIALIZED (
@@ -33,7 +33,11 @@ explained AS (
         mart.change_between(
             at_last.spread, now.spread, now.risen - at_last.risen, now.so_far - at_last.so_far
         ) AS moved_since_seen,
-        least(now.spread.share - at_last.spread.share, 1) AS risen_since_seen
+        -- Not least(…, 1), which is 1 where nothing is known.
+        CASE
+            WHEN now.spread.share - at_last.spread.share > 1 THEN 1
+            ELSE now.spread.share - at_last.spread.share
+        END AS risen_since_seen
     FROM mart.promoted_interval AS each
     LEFT JOIN moved AS at_first
         ON
