@@ -14,7 +14,7 @@ from sandbox_settings import settings_asking
 
 from pipeline.lake import Lake
 from pipeline.lake.raw import read_manifest
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.night import Night
 from pipeline.night.supplier import supplier_name
 from pipeline.sandbox.server.launch import SandboxProcess
@@ -53,7 +53,7 @@ def sweep_once(lake: Lake, base_url: str, sandbox: SandboxProcess, spec: SweepSp
         manifest = read_manifest(lake, earlier[0])
     else:
         manifest = begin(lake, spec, ids, now=NOW, supplier=supplier_name(settings), is_simulated=False)
-    asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda: NOW)))
+    asyncio.run(night_sweep.collect(Night(settings, lake, manifest, clock=lambda: NOW)))
     return manifest.sweep_id
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pipeline.lake import Lake
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.night import Night
 from pipeline.publish import publish
 from pipeline.settings import Settings
@@ -37,6 +37,6 @@ def settings_of_two_markets(home: Path, **others) -> Settings:
 def publish_night(settings: Settings, number: int) -> None:
     """Sweep night `number` and publish it."""
     lake, at = Lake(settings.lake), NOW + timedelta(days=number)
-    manifest = steps.start(settings, lake, at)
-    asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda: at)))
+    manifest = night_sweep.start(settings, lake, at)
+    asyncio.run(night_sweep.collect(Night(settings, lake, manifest, clock=lambda: at)))
     publish(lake, manifest.sweep_id, at)

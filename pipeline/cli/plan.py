@@ -10,7 +10,7 @@ from pipeline.domain.errors import NightauditError
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.night.outlook import Outlook, as_record, look_ahead
-from pipeline.plan.estimate import Step
+from pipeline.plan.estimate import TimedStep
 
 
 def show_plan(spec_path: Path | None, limit: int | None, markets: Sequence[str] | None, form: str) -> None:
@@ -50,7 +50,7 @@ def _cluster(outlook: Outlook, workers: Mapping[str, int], refusal: str) -> str:
     """Return how many workers there are, and whether the times of the steps that they share are theirs."""
     known = f"workers: {len(workers)}, tasks at once: {sum(workers.values())}"
     found = f"{refusal.removesuffix('.') or known}."
-    of_one = [step.value for step in (Step.AUDIT, Step.PUBLISH) if not outlook.cost.steps[step].is_spread]
+    of_one = [step.value for step in (TimedStep.AUDIT, TimedStep.PUBLISH) if not outlook.cost.steps[step].is_spread]
     if not of_one:
         return f"{found} The times given for audit and publish come from earlier nights on a cluster."
     return f"{found} The time given for {' and '.join(of_one)} is that of one machine."

@@ -10,7 +10,7 @@ from pipeline.cli.progress import display
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_manifest
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.latest import is_published, latest_unfinished
 from pipeline.night.night import Night
 from pipeline.night.overview import sweep_rows
@@ -28,7 +28,7 @@ def sweep(spec: Path | None, limit: int | None, markets: Sequence[str] | None = 
     lake = Lake(settings.lake)
     refuse_before_making(settings, lake, settings.clock())
     with lake.writing("a sweep"):
-        _run(settings, lake, steps.start(settings, lake, settings.clock()))
+        _run(settings, lake, night_sweep.start(settings, lake, settings.clock()))
 
 
 def resume(sweep_id: str | None, *, close: bool) -> None:
@@ -49,7 +49,7 @@ def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     console.print(views.begun_view(manifest))
     kept = f"The answers of sweep {manifest.sweep_id} that have landed are kept."
     with stoppable(kept, f"nightaudit resume {manifest.sweep_id}"), display(console) as watch:
-        asyncio.run(steps.collect(Night(settings, lake, manifest, watch=watch)))
+        asyncio.run(night_sweep.collect(Night(settings, lake, manifest, watch=watch)))
     row = sweep_rows(lake)[manifest.sweep_id]
     console.print(views.sweep_view(row))
     kept, hint = "The sweep is loaded.", f"To continue anyway: nightaudit audit {manifest.sweep_id}"

@@ -19,7 +19,7 @@ from pipeline.night.overview import Overview, SweepOverview
 from pipeline.night.summary import NightSummary, lines_of
 from pipeline.night.supplier import supplier_name, what_else
 from pipeline.night.tolerance import failed_share
-from pipeline.plan.estimate import Bound, Step
+from pipeline.plan.estimate import Bound, TimedStep
 from pipeline.publish import Published
 from pipeline.settings import Settings
 
@@ -42,7 +42,7 @@ def plan_view(settings: Settings, outlook: Outlook, cluster: str) -> RenderableT
     table.add_row("Raw zone", _bytes(cost.raw_bytes))
     table.add_row("Tables", _bytes(cost.table_bytes))
     table.add_row("Duration", f"{_duration(cost.hours * 3600)} ({_BOUNDS[cost.bound]})")
-    after = (f"{step} {_duration(took.seconds)}" for step, took in cost.steps.items() if step is not Step.SWEEP)
+    after = (f"{step} {_duration(took.seconds)}" for step, took in cost.steps.items() if step is not TimedStep.SWEEP)
     table.add_row("Then", ", ".join(after))
     if cluster:
         table.add_row("Cluster", cluster)
@@ -75,10 +75,10 @@ def _sources(outlook: Outlook) -> dict[str, str]:
         else:
             measured.append(f"{figures} ({_times(sweeps, 'sweep')})")
     for step, took in cost.steps.items():
-        name = "pace of the sweep" if step is Step.SWEEP else f"{step}"
+        name = "pace of the sweep" if step is TimedStep.SWEEP else f"{step}"
         if took.nights:
             measured.append(f"{name} ({_times(took.nights, 'night')})")
-        elif step is not Step.SWEEP:
+        elif step is not TimedStep.SWEEP:
             assumed.append(name)
     return {name: ", ".join(of) for name, of in (("Measured", measured), ("Assumed", assumed)) if of}
 

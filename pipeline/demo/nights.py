@@ -22,7 +22,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER as CHECKSUMS
 from pipeline.lake.files import PASSING
 from pipeline.lake.mark import MARK
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.gate import accept, audit_at
 from pipeline.night.night import Night
 from pipeline.night.quotes import WRITE_SCOPE, quote
@@ -138,8 +138,8 @@ class _Night:
     def sweep(self) -> str:
         settings, lake = self.settings, self.lake
         self.watch("sweep")
-        night = Night(settings, lake, steps.start(settings, lake, settings.clock()), sandbox=self.sandbox)
-        asyncio.run(steps.collect(night))
+        night = Night(settings, lake, night_sweep.start(settings, lake, settings.clock()), sandbox=self.sandbox)
+        asyncio.run(night_sweep.collect(night))
         return night.sweep.sweep_id
 
     def audit(self, auditor: ProcessPoolExecutor, sweep_id: str) -> Future[None]:

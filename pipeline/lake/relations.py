@@ -111,9 +111,9 @@ def _read_by_views() -> Mapping[str, frozenset[str]]:
 
 
 @cache
-def night_steps(*last: str) -> tuple[str, ...]:
+def night_relations(*last: str) -> tuple[str, ...]:
     """Return relations of `staging` and those they read as tables of `night`, each after those that it reads."""
-    read = _read_by_steps()
+    read = _read_by_staging()
     graph, ahead = {}, list(last)
     while ahead:
         name = ahead.pop()
@@ -123,7 +123,7 @@ def night_steps(*last: str) -> tuple[str, ...]:
 
 
 @cache
-def _read_by_steps() -> Mapping[str, frozenset[str]]:
+def _read_by_staging() -> Mapping[str, frozenset[str]]:
     # Found in the text: parsing all of them, as for views, would cost each process a fifth of a second.
     return {each.name: frozenset(_OF_NIGHT.findall(_COMMENT.sub("", each.sql))) for each in relations("staging")}
 

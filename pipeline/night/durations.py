@@ -10,7 +10,7 @@ import msgspec
 from pipeline.domain.errors import LakeError
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest
-from pipeline.plan.estimate import Duration, Step
+from pipeline.plan.estimate import Duration, TimedStep
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ _NIGHTS = 5
 
 
 @contextmanager
-def timed(lake: Lake, manifest: Manifest, step: Step, *, is_spread: bool = False) -> Iterator[None]:
+def timed(lake: Lake, manifest: Manifest, step: TimedStep, *, is_spread: bool = False) -> Iterator[None]:
     """Record how long a step took, if it ends without an error; `is_spread`: with the workers of a cluster."""
     began = time.perf_counter()
     yield
@@ -28,7 +28,7 @@ def timed(lake: Lake, manifest: Manifest, step: Step, *, is_spread: bool = False
     note_duration(lake, manifest.sweep_id, step, took)
 
 
-def note_duration(lake: Lake, sweep_id: str, step: Step, took: Duration) -> None:
+def note_duration(lake: Lake, sweep_id: str, step: TimedStep, took: Duration) -> None:
     """Record how long a step of a night took."""
     try:
         lake.put(_path(sweep_id, step), msgspec.json.encode(took))
@@ -37,7 +37,7 @@ def note_duration(lake: Lake, sweep_id: str, step: Step, took: Duration) -> None
         logger.warning("The duration of %s was not recorded: %s", step, error.message)
 
 
-def durations_of(lake: Lake, step: Step) -> Iterator[Duration]:
+def durations_of(lake: Lake, step: TimedStep) -> Iterator[Duration]:
     """Yield the durations of a step in the last nights, the latest first."""
     kept = 0
     for sweep_id in sorted(lake.names(_FOLDER), reverse=True):
@@ -47,7 +47,7 @@ def durations_of(lake: Lake, step: Step) -> Iterator[Duration]:
                 yield found
 
 
-def duration_of(lake: Lake, sweep_id: str, step: Step) -> Duration | None:
+def duration_of(lake: Lake, sweep_id: str, step: TimedStep) -> Duration | None:
     """Return the duration of a step of a night; None: it is not recorded, or cannot be read."""
     path = _path(sweep_id, step)
     if not lake.exists(path):
@@ -59,5 +59,5 @@ def duration_of(lake: Lake, sweep_id: str, step: Step) -> Duration | None:
         return None
 
 
-def _path(sweep_id: str, step: Step) -> str:
+def _path(sweep_id: str, step: TimedStep) -> str:
     return f"{_FOLDER}/{sweep_id}/{step}.json"

@@ -28,7 +28,7 @@ from pipeline.night.repair import repair_of
 from pipeline.notify.blocked import tell_of
 from pipeline.notify.pages import page_address
 from pipeline.notify.ways import Tell, mail, through, webhook
-from pipeline.plan.estimate import Step
+from pipeline.plan.estimate import TimedStep
 from pipeline.process.signals import stoppable
 from pipeline.publish import LedgerEntry, Published, publish, published_sweeps
 from pipeline.settings import Settings
@@ -67,7 +67,7 @@ def _list_as_blocked(lake: Lake, sweep_id: str) -> None:
 def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime, judge_those: Judge | None = None) -> Audit:
     """Audit as `audit_sweep` does, even if later sweeps have begun."""
     manifest, limits = read_manifest(lake, sweep_id), audit_limits(settings)
-    with timed(lake, manifest, Step.AUDIT, is_spread=settings.spread_over is not None):
+    with timed(lake, manifest, TimedStep.AUDIT, is_spread=settings.spread_over is not None):
         nights = nights_like(lake, manifest, limits.nights)
         found = audit(lake, sweep_id, nights, limits, now, Spread(settings.spread_over), judge_those)
         published = published_sweeps(lake)
@@ -169,7 +169,7 @@ def publish_checked(
             return publish(lake, sweep_id, now, cluster=cluster)
         if manifest.is_simulated:
             analysis = as_in_its_demo(lake, analysis)
-        with timed(lake, manifest, Step.PUBLISH, is_spread=cluster is not None):
+        with timed(lake, manifest, TimedStep.PUBLISH, is_spread=cluster is not None):
             audited, reason = _audited(lake, sweep_id, override)
             if reason is not None:
                 logger.warning("The sweep %s is published although it failed its audit: %s", sweep_id, reason)

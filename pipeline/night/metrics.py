@@ -25,7 +25,7 @@ from pipeline.lake.database import open_published, rows_of
 from pipeline.lake.ledger import published_sweeps
 from pipeline.night.durations import duration_of
 from pipeline.night.overview import SweepOverview, overview
-from pipeline.plan.estimate import Step
+from pipeline.plan.estimate import TimedStep
 from pipeline.supplier.answer import Answer, Ask
 from pipeline.supplier.client import SupplierClient
 from pipeline.sweep import SweepProgress
@@ -92,8 +92,8 @@ class _Nights(Collector):
         yield _value("night_retries", "Attempts beyond the first.", retries or 0)
         yield _value("night_wire_bytes", "Bytes of the night's answers as they were sent.", row["wire_bytes"] or 0)
         yield _value("night_body_bytes", "Bytes of the night's answers, decompressed.", body_bytes or 0)
-        took = {step: duration_of(self._lake, sweep.sweep_id, step) for step in Step}
-        if (swept := took[Step.SWEEP]) is not None:
+        took = {step: duration_of(self._lake, sweep.sweep_id, step) for step in TimedStep}
+        if (swept := took[TimedStep.SWEEP]) is not None:
             yield _value("night_paced_seconds", _PACED, swept.paced_seconds)
         known = [(str(step), duration.seconds) for step, duration in took.items() if duration is not None]
         yield _gauge("night_step_seconds", "Seconds that each step of the night took.", "step", known)

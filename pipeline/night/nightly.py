@@ -16,7 +16,7 @@ from pipeline.domain.errors import CallsUsedUp, GateBlocked, NightauditError, Sw
 from pipeline.lake.ledger import restore_entries
 from pipeline.lake.raw import landed
 from pipeline.lake.user_query import Bounds
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.care import take_nightly_care
 from pipeline.night.durations import timed
 from pipeline.night.gate import audit_sweep, publish_checked, tell_if_blocked
@@ -163,7 +163,7 @@ def finish_left_over(night: Night) -> Night:
 
 def begin(night: Night) -> Night:
     """Begin today's sweep, or resume it."""
-    return replace(night, manifest=steps.start_or_go_on(night.settings, night.lake, night.now()))
+    return replace(night, manifest=night_sweep.start_or_go_on(night.settings, night.lake, night.now()))
 
 
 def collect(night: Night) -> Night:
@@ -171,13 +171,13 @@ def collect(night: Night) -> Night:
     if night.aside is not None:
         night.aside.warm()
     try:
-        collected = asyncio.run(steps.collect(night))
+        collected = asyncio.run(night_sweep.collect(night))
     except CallsUsedUp as error:
         if not landed(night.lake, night.sweep.sweep_id):
             raise
         logger.warning("%s The sweep is closed; the answers that have landed are published.", error.message)
         close(night.lake, night.sweep, night.now())
-        collected = asyncio.run(steps.collect(night))
+        collected = asyncio.run(night_sweep.collect(night))
     return replace(night, collected=collected)
 
 
@@ -207,7 +207,7 @@ def announce(night: Night) -> Night:
 
 def report(night: Night) -> Night:
     """Write the night's pages."""
-    with timed(night.lake, night.sweep, estimate.Step.REPORT):
+    with timed(night.lake, night.sweep, estimate.TimedStep.REPORT):
         written = write_reports(night.lake) if night.aside is None else write_reports(night.lake, pen=night.aside.draw)
     return replace(night, pages=tuple(written))
 

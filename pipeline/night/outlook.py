@@ -12,10 +12,10 @@ from pipeline.lake.relations import relation
 from pipeline.lake.sweep_files import sweep_files
 from pipeline.night.choose_detail import Choice, choose_detail
 from pipeline.night.durations import durations_of
+from pipeline.night.night_sweep import endless
 from pipeline.night.read_spec import read_spec_of, spec_folder
-from pipeline.night.steps import endless
 from pipeline.plan import PlanCounts, SweepPlan
-from pipeline.plan.estimate import CostHistory, Estimate, OperationCost, Step, estimate
+from pipeline.plan.estimate import CostHistory, Estimate, OperationCost, TimedStep, estimate
 from pipeline.settings import Settings
 from pipeline.spec import SweepSpec
 
@@ -27,7 +27,7 @@ def cost_history(lake: Lake) -> CostHistory | None:
     """Return the costs of the last loaded sweeps; None: there are none, or the lake cannot be read."""
     try:
         sweeps, costs = _by_operation(lake)
-        durations = {step: tuple(durations_of(lake, step)) for step in Step}
+        durations = {step: tuple(durations_of(lake, step)) for step in TimedStep}
     except NightauditError:
         # Commands that need the lake report what is wrong with it; a plan can be made without.
         return None

@@ -45,7 +45,7 @@ ASSUMED_OF_SANDBOX: Mapping[Operation, OperationCost] = {
 }
 
 
-class Step(StrEnum):
+class TimedStep(StrEnum):
     """A step of a night whose duration is estimated."""
 
     SWEEP = "sweep"
@@ -63,10 +63,10 @@ class StepCost:
 
 
 # On a machine with two cores, with some nine offers per cell. The sweep is computed from rate and latency.
-ASSUMED_STEPS: Mapping[Step, StepCost] = {
-    Step.AUDIT: StepCost(begin_seconds=4, seconds_per_cell=40e-6),
-    Step.PUBLISH: StepCost(begin_seconds=3, seconds_per_cell=100e-6),
-    Step.REPORT: StepCost(begin_seconds=3, seconds_per_cell=40e-6),
+ASSUMED_STEPS: Mapping[TimedStep, StepCost] = {
+    TimedStep.AUDIT: StepCost(begin_seconds=4, seconds_per_cell=40e-6),
+    TimedStep.PUBLISH: StepCost(begin_seconds=3, seconds_per_cell=100e-6),
+    TimedStep.REPORT: StepCost(begin_seconds=3, seconds_per_cell=40e-6),
 }
 # A night smaller than this share of the plan does not show what a cell costs, because starting took most of its time.
 _TELLING_SHARE = 0.05
@@ -97,7 +97,7 @@ class CostHistory:
 
     sweeps: int
     by_operation: Mapping[Operation, OperationCost] = field(default_factory=dict)
-    durations: Mapping[Step, Sequence[Duration]] = field(default_factory=dict)
+    durations: Mapping[TimedStep, Sequence[Duration]] = field(default_factory=dict)
 
 
 class Bound(StrEnum):
@@ -137,7 +137,7 @@ class Estimate:
     bound: Bound
     days: int | None
     assumed: tuple[Operation, ...]
-    steps: Mapping[Step, StepEstimate] = field(default_factory=dict)
+    steps: Mapping[TimedStep, StepEstimate] = field(default_factory=dict)
 
 
 def estimate(
@@ -180,7 +180,7 @@ def estimate(
         days=-(-counts.searches // daily_calls) if daily_calls else None,
         assumed=tuple(each for each in cost_of if each not in known),
         steps={
-            Step.SWEEP: sweep,
+            TimedStep.SWEEP: sweep,
             **{step: _step(step, counts.cells, history, is_spread=is_spread) for step in ASSUMED_STEPS},
         },
     )
@@ -190,14 +190,14 @@ def _paces(history: CostHistory, counts: PlanCounts, rate_per_second: float, in_
     """Return the average seconds per search in each earlier sweep with the same limits."""
     return [
         each.seconds / each.searches
-        for each in history.durations.get(Step.SWEEP, ())
+        for each in history.durations.get(TimedStep.SWEEP, ())
         if (each.rate_per_second, each.in_flight) == (rate_per_second, in_flight)
         and each.searches >= _TELLING_SHARE * counts.searches
         and each.searches > 0
     ]
 
 
-def _step(step: Step, cells: int, history: CostHistory, *, is_spread: bool) -> StepEstimate:
+def _step(step: TimedStep, cells: int, history: CostHistory, *, is_spread: bool) -> StepEstimate:
     """Return how long a step after the sweep will take: the time to begin, and the earlier time per cell.
 
     On a cluster, nights that one machine computed count only if there are no others.

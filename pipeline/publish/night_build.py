@@ -24,11 +24,11 @@ from pipeline.publish.ranges import choose_ranges
 from pipeline.publish.settings_changed import changed_after
 from pipeline.publish.state import (
     ENUMERATED,
-    FILED_STEPS,
+    FILED_UPDATES,
     NATIVE,
     SEARCH_PATH,
-    SMALL_STEPS,
-    SmallStep,
+    SMALL_UPDATES,
+    SmallUpdate,
     attach,
     look_over_all,
     note_audit,
@@ -89,7 +89,7 @@ class NightBuild:
         nights = self._across(work_out)
         self._load_changes(nights)
         _add_small(session, nights)
-        replaced = [step.name for step in FILED_STEPS if step.is_replaced]
+        replaced = [update.name for update in FILED_UPDATES if update.is_replaced]
         note_files(session, [file for night in nights for file in night.files], replaced)
         write_state_views(session, lake, files_of(session))
         note_sweep(session)
@@ -187,10 +187,10 @@ class NightBuild:
 
 def _add_small(session: duckdb.DuckDBPyConnection, nights: Sequence[RangeNight]) -> None:
     """Merge the rows that ranges return for small tables, and add them."""
-    for step in SMALL_STEPS:
-        _gather_rows(session, step.next, nights)
-        session.execute(f"INSERT INTO state.{step.name} BY NAME {_as_one(step)} ORDER BY {step.order}")
-        session.execute(f"DROP TABLE memory.night.{step.next}")
+    for update in SMALL_UPDATES:
+        _gather_rows(session, update.next, nights)
+        session.execute(f"INSERT INTO state.{update.name} BY NAME {_as_one(update)} ORDER BY {update.order}")
+        session.execute(f"DROP TABLE memory.night.{update.next}")
     _gather_rows(session, "change_count", nights)
     columns = session.execute("DESCRIBE memory.night.change_count").fetchall()
     added = ", ".join(f"sum({name})::BIGINT AS {name}" for name, *_ in columns if name != "range_no")
@@ -206,17 +206,17 @@ def _gather_rows(session: duckdb.DuckDBPyConnection, name: str, nights: Sequence
         session.unregister("rows_of_range")
 
 
-def _as_one(step: SmallStep) -> str:
-    table = f"memory.night.{step.next}"
-    if step.key:
+def _as_one(update: SmallUpdate) -> str:
+    table = f"memory.night.{update.next}"
+    if update.key:
         # Several ranges may report the same thing: the first one counts.
         return (
             f"SELECT * EXCLUDE (range_no) FROM {table} "  # noqa: S608 - our own names
-            f"QUALIFY range_no = min(range_no) OVER (PARTITION BY {step.key})"
+            f"QUALIFY range_no = min(range_no) OVER (PARTITION BY {update.key})"
         )
-    columns = NATIVE[f"state.{step.name}"].pick(*step.sums)
+    columns = NATIVE[f"state.{update.name}"].pick(*update.sums)
     added = ", ".join(f"{_sum_of(column)} AS {column.name}" for column in columns)
-    return f"SELECT * EXCLUDE (range_no, {', '.join(step.sums)}), {added} FROM {table} GROUP BY ALL"  # noqa: S608 - our own names
+    return f"SELECT * EXCLUDE (range_no, {', '.join(update.sums)}), {added} FROM {table} GROUP BY ALL"  # noqa: S608 - our own names
 
 
 def _sum_of(column: Column) -> str:

@@ -25,8 +25,8 @@ from pipeline.publish.comparisons import COMPARED, keeping_offers, view_comparis
 from pipeline.publish.flags import NO_FAULT_OF_A_RULE, ask_rules
 from pipeline.publish.range_files import files_read
 from pipeline.publish.range_session import RangeJob, joined, refuse_lost_values, session_over, turn_to
-from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_night
-from pipeline.publish.state_files import StateFile, write_state_views, write_step
+from pipeline.publish.state import FILED_UPDATES, SMALL_UPDATES, compare, forget_night
+from pipeline.publish.state_files import StateFile, write_state_views, write_update
 from pipeline.publish.summaries import select_summed
 
 # Changes of a stay and similar values are adjacent, which makes the files a quarter smaller.
@@ -74,8 +74,8 @@ def work_out(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeNight:
     """Compute what the night of the session changes in a range, and write it to files."""
     lake = job.lake
     compare(session)
-    files = [write_step(session, lake, step, job.folder, job.sweep_id, job.within) for step in FILED_STEPS]
-    small = {step.next: _arrow(session, relation("staging", step.next).sql) for step in SMALL_STEPS}
+    files = [write_update(session, lake, update, job.folder, job.sweep_id, job.within) for update in FILED_UPDATES]
+    small = {update.next: _arrow(session, relation("staging", update.next).sql) for update in SMALL_UPDATES}
     small["change_count"] = _arrow(session, "FROM memory.night.change_count")
     changes = None if job.has_changes else _write_changes(session, lake, job)
     forget_night(session)

@@ -8,7 +8,7 @@ from functools import cache
 
 from pipeline.domain.analysis import Analysis
 from pipeline.lake.ledger import LedgerEntry
-from pipeline.lake.relations import detectors, night_steps, relation, relations, sources, views
+from pipeline.lake.relations import detectors, night_relations, relation, relations, sources, views
 
 # Two decide how severe a finding is, not whether there is one. For the third, findings have an end of their own.
 _LEFT_OUT = frozenset({"medium_pct", "high_pct", "reference_market"})
@@ -44,8 +44,8 @@ def _settings_of(rule: str) -> frozenset[str]:
     """Return the settings named in the SQL that a rule depends on: its views, and what computes the state they read."""
     read = {rule, *sources(relation(*rule.split(".")))}
     names = {name.partition(".")[2] for name in read}
-    steps = {made.name for made in relations("staging")}
-    made = [step for name in sorted(names) for step in (name, f"{name}_next") if step in steps]
+    staged = {made.name for made in relations("staging")}
+    made = [each for name in sorted(names) for each in (name, f"{name}_next") if each in staged]
     texts = [made.sql for made in views() if made.full_name in read]
-    texts += [relation("staging", step).sql for step in night_steps(*made)]
+    texts += [relation("staging", name).sql for name in night_relations(*made)]
     return frozenset(word for text in texts for word in _WORD.findall(_COMMENT.sub("", text)))

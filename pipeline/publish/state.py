@@ -14,7 +14,7 @@ import duckdb
 from pipeline.domain.tables import CONTENT_STATES, STATE_FILE, STATE_TABLES, SWEEP, SWEEP_PUBLISHED, TABLES, Table
 from pipeline.domain.texts import literal
 from pipeline.lake.column_sql import declared
-from pipeline.lake.relations import macros, night_steps, relation
+from pipeline.lake.relations import macros, night_relations, relation
 
 # What is computed over all properties, before any range is compared.
 _OVER_ALL = ("cell_doubtful",)
@@ -32,7 +32,7 @@ _BY_GROUP = "property_id, cell_key, source, match_grade, room_no, board_family, 
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StateUpdate:
     """How a table of the state is updated: the rows of `sql/staging/<next>.sql` are added to it, or replace it.
 
     `order` sorts a night's rows, by property first, so that one property is found without reading the others.
@@ -49,8 +49,8 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class SmallStep(Step):
-    """A step of a table that is small however large the night: the rows of all ranges are merged.
+class SmallUpdate(StateUpdate):
+    """An update of a table that is small however large the night: the rows of all ranges are merged.
 
     `sums` are columns that are added up over the ranges, grouped by the others. Without sums, several ranges may report
     the same thing and the first one counts; `key` identifies it.
@@ -61,25 +61,25 @@ class SmallStep(Step):
 
 
 # All of them are computed from the state before the night.
-FILED_STEPS = (
-    Step("offer_closed", _BY_STAY),
-    Step("offer_open", _BY_STAY, is_replaced=True),
-    Step("cell", "property_id, check_in, operation, cell_key", is_replaced=True),
-    Step("detail_penalty", "property_id, offer_key, penalty_no", is_replaced=True),
-    Step("cell_closed", "property_id, check_in, operation, cell_key"),
-    Step("stock_change", "property_id, check_in, cell_key, room_id, source"),
-    Step("property_sale", "property_id, market, product_type, operation", is_replaced=True),
-    Step("quiet_search", "property_id, search_id"),
-    Step("parity_closed", "property_id, offer_key, source"),
-    Step("parity_open", "property_id, offer_key, source", is_replaced=True),
-    Step("parity_group_open", _BY_GROUP, is_replaced=True),
-    Step("parity_group_closed", _BY_GROUP),
-    Step("floor_move", "property_id, offer_key, source"),
+FILED_UPDATES = (
+    StateUpdate("offer_closed", _BY_STAY),
+    StateUpdate("offer_open", _BY_STAY, is_replaced=True),
+    StateUpdate("cell", "property_id, check_in, operation, cell_key", is_replaced=True),
+    StateUpdate("detail_penalty", "property_id, offer_key, penalty_no", is_replaced=True),
+    StateUpdate("cell_closed", "property_id, check_in, operation, cell_key"),
+    StateUpdate("stock_change", "property_id, check_in, cell_key, room_id, source"),
+    StateUpdate("property_sale", "property_id, market, product_type, operation", is_replaced=True),
+    StateUpdate("quiet_search", "property_id, search_id"),
+    StateUpdate("parity_closed", "property_id, offer_key, source"),
+    StateUpdate("parity_open", "property_id, offer_key, source", is_replaced=True),
+    StateUpdate("parity_group_open", _BY_GROUP, is_replaced=True),
+    StateUpdate("parity_group_closed", _BY_GROUP),
+    StateUpdate("floor_move", "property_id, offer_key, source"),
 )
-SMALL_STEPS = (
-    SmallStep("promotion", "promotion_key, promotion_no", key="promotion_key"),
-    SmallStep("policy", "policy_key, penalty_no", key="policy_key"),
-    SmallStep(
+SMALL_UPDATES = (
+    SmallUpdate("promotion", "promotion_key, promotion_no", key="promotion_key"),
+    SmallUpdate("policy", "policy_key, penalty_no", key="policy_key"),
+    SmallUpdate(
         "cell_count",
         "operation, market, product_type, rooms, lead_days",
         sums=(
@@ -87,13 +87,13 @@ SMALL_STEPS = (
             "no_offer_other", "absent", "rejected", "failed", "not_swept",
         ),
     ),
-    SmallStep(
+    SmallUpdate(
         "price_move",
         "source, market, product_type, lead_days",
         sums=("seen", "pairs", "raised", "lowered", "spanning", "drift", "squares"),
     ),
-    SmallStep("price_change", "source, market, product_type, is_plain, change_step", sums=("pairs", "drift")),
-    SmallStep(
+    SmallUpdate("price_change", "source, market, product_type, is_plain, change_step", sums=("pairs", "drift")),
+    SmallUpdate(
         "waiting",
         "source, market, product_type, lead_days",
         sums=(
@@ -104,7 +104,7 @@ SMALL_STEPS = (
 )  # fmt: skip
 
 # Tables of the state that are views over files.
-_FILED = frozenset(step.name for step in FILED_STEPS)
+_FILED = frozenset(update.name for update in FILED_UPDATES)
 FILED = {table.name: table for table in STATE_TABLES if table.name in _FILED}
 # What a night reads with enumerations: tables with many rows that are not history.
 ENUMERATED_OF_STATE, ENUMERATED_OF_SWEEP = ("offer_open", "cell", "parity_open", "parity_group_open"), ("offer", "cell")
@@ -184,9 +184,9 @@ def compare(session: duckdb.DuckDBPyConnection, needed: Collection[str] | None =
 
 @cache
 def compared() -> tuple[str, ...]:
-    """Return what the steps read; each is a table of schema `night` until the night is done."""
-    steps = tuple(step.next for step in (*FILED_STEPS, *SMALL_STEPS))
-    return tuple(name for name in night_steps(*steps, "change_count") if name not in {*steps, *_OVER_ALL})
+    """Return what the updates read; each is a table of schema `night` until the night is done."""
+    updates = tuple(update.next for update in (*FILED_UPDATES, *SMALL_UPDATES))
+    return tuple(name for name in night_relations(*updates, "change_count") if name not in {*updates, *_OVER_ALL})
 
 
 def note_sweep(session: duckdb.DuckDBPyConnection) -> None:
@@ -202,14 +202,16 @@ def forget_night(session: duckdb.DuckDBPyConnection) -> None:
 
 def move_on(session: duckdb.DuckDBPyConnection, needed: Collection[str] | None = None) -> None:
     """Update a state that is all tables with the night that was compared: every table, or those `needed`."""
-    steps = [step for step in (*FILED_STEPS, *SMALL_STEPS) if needed is None or f"state.{step.name}" in needed]
-    make(session, (step.next for step in steps))
-    for step in steps:
-        if step.is_replaced:
-            session.execute(f"TRUNCATE state.{step.name}")
-        select = f"SELECT * FROM memory.night.{step.next} ORDER BY {step.order}"  # noqa: S608 - our own names
-        session.execute(f"INSERT INTO state.{step.name} BY NAME {select}")
-        session.execute(f"DROP TABLE memory.night.{step.next}")
+    updates = [
+        update for update in (*FILED_UPDATES, *SMALL_UPDATES) if needed is None or f"state.{update.name}" in needed
+    ]
+    make(session, (update.next for update in updates))
+    for update in updates:
+        if update.is_replaced:
+            session.execute(f"TRUNCATE state.{update.name}")
+        select = f"SELECT * FROM memory.night.{update.next} ORDER BY {update.order}"  # noqa: S608 - our own names
+        session.execute(f"INSERT INTO state.{update.name} BY NAME {select}")
+        session.execute(f"DROP TABLE memory.night.{update.next}")
     note_sweep(session)
     forget_night(session)
 

@@ -17,7 +17,7 @@ from pipeline.lake.checksums import Recorded, note_gone, refuse_damaged
 from pipeline.lake.column_sql import select_columns
 from pipeline.lake.database import write_rows
 from pipeline.lake.relations import relation
-from pipeline.publish.state import ENUMERATED_OF_STATE, FILED, Step
+from pipeline.publish.state import ENUMERATED_OF_STATE, FILED, StateUpdate
 
 _FOLDER = "state"
 # How long readers that opened the published file before it was replaced can keep reading.
@@ -55,18 +55,23 @@ def night_folder(generation: str, sweep_id: str) -> str:
     return f"{_FOLDER}/{generation}/{sweep_id}"
 
 
-def write_step(
-    session: duckdb.DuckDBPyConnection, lake: Lake, step: Step, folder: str, sweep_id: str, within: PropertyRange
+def write_update(
+    session: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    update: StateUpdate,
+    folder: str,
+    sweep_id: str,
+    within: PropertyRange,
 ) -> StateFile | None:
-    """Write the result of a step for the night in this session to a file; None: it has no rows."""
-    table = FILED[step.name]
-    path = f"{folder}/{step.name}-{within.first}-{within.last}.parquet"
-    select = relation("staging", step.next).sql
-    rows = write_rows(session, lake.local(path), table, select, step.order, enumerated=True)
+    """Write the result of an update for the night in this session to a file; None: it has no rows."""
+    table = FILED[update.name]
+    path = f"{folder}/{update.name}-{within.first}-{within.last}.parquet"
+    select = relation("staging", update.next).sql
+    rows = write_rows(session, lake.local(path), table, select, update.order, enumerated=True)
     if not rows:
         return None
     size = lake.local(path).stat().st_size
-    return StateFile(step.name, sweep_id, path, rows, size, within.first, within.last)
+    return StateFile(update.name, sweep_id, path, rows, size, within.first, within.last)
 
 
 def note_files(session: duckdb.DuckDBPyConnection, files: Iterable[StateFile], replaced: Iterable[str]) -> None:

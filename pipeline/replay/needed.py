@@ -1,7 +1,7 @@
 """Which parts of the state a rule depends on: a replay of many nights computes no others."""
 
 from pipeline.lake.relations import Relation, read_by, relation, sources, views
-from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compared
+from pipeline.publish.state import FILED_UPDATES, SMALL_UPDATES, compared
 
 # What every night computes.
 _ALWAYS = ("cell_doubtful", "reference_choice_next", "sweep_published")
@@ -14,8 +14,8 @@ def needed_by(rule: Relation) -> frozenset[str] | None:
     """
     if "mart.market_parity" in sources(rule):
         return None
-    steps = {f"state.{step.name}": relation("staging", step.next) for step in (*FILED_STEPS, *SMALL_STEPS)}
-    made = steps | {f"night.{name}": relation("staging", name) for name in compared()}
+    updates = {f"state.{update.name}": relation("staging", update.next) for update in (*FILED_UPDATES, *SMALL_UPDATES)}
+    made = updates | {f"night.{name}": relation("staging", name) for name in compared()}
     always = [relation("staging", name) for name in _ALWAYS]
     read = read_by([*made.values(), *always])
     known = {view.full_name: view for view in views()}

@@ -18,7 +18,7 @@ from spoiler import Spoiler
 
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.night import Night
 from pipeline.publish import publish
 from pipeline.report.write import write_reports
@@ -74,8 +74,8 @@ def read_nights(made: Supplied, numbers: Iterable[int], spec_of: Callable[[int],
         at = datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=number, hours=2)
         made.sandbox.control("night", {"night": number, "today": at.date().isoformat()})
         (Path(made.settings.lake).parent / "spec.toml").write_text(spec_of(number))
-        manifest = steps.start(made.settings, made.lake, at)
-        asyncio.run(steps.collect(Night(made.settings, made.lake, manifest, clock=lambda at=at: at)))
+        manifest = night_sweep.start(made.settings, made.lake, at)
+        asyncio.run(night_sweep.collect(Night(made.settings, made.lake, manifest, clock=lambda at=at: at)))
         publish(made.lake, manifest.sweep_id, at, analysis=made.settings.analysis)
         (page,) = write_reports(made.lake, ["digest"])
         yield Read(number, set(rows(made.lake, WAITING)), json.loads(page.file.with_name("digest.json").read_text()))

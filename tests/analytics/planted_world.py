@@ -18,7 +18,7 @@ from sandbox_settings import settings_asking
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.night import Night
 from pipeline.publish import publish
 from pipeline.sandbox.server.launch import SandboxProcess
@@ -169,8 +169,8 @@ def made(
             course.before(number)
             others = {market: codes for market in markets if (codes := course.currencies(market, number))}
             spec.write_text(spec_text(ids, markets, questions, others))
-            manifest = steps.start(settings, lake, at)
-            asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
+            manifest = night_sweep.start(settings, lake, at)
+            asyncio.run(night_sweep.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
             publish(lake, manifest.sweep_id, at + timedelta(hours=1), analysis=settings.analysis)
             if number == nights[-2]:
                 seen_at = at + timedelta(days=nights[-1] - number)

@@ -10,7 +10,7 @@ from sandbox_settings import settings_asking
 
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.night import Night
 from pipeline.publish import publish
 from pipeline.sandbox.server.launch import SandboxProcess
@@ -59,8 +59,8 @@ def reported(tmp_path_factory):
             workers=1,
         )
         lake = Lake(settings.lake)
-        manifest = steps.start(settings, lake, NOW)
-        asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda: NOW)))
+        manifest = night_sweep.start(settings, lake, NOW)
+        asyncio.run(night_sweep.collect(Night(settings, lake, manifest, clock=lambda: NOW)))
         publish(lake, manifest.sweep_id, NOW)
 
     def ask(query: str) -> list[tuple]:

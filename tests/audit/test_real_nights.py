@@ -15,7 +15,7 @@ from spoiler import Spoiler, as_it_is
 from pipeline.audit import Audit
 from pipeline.domain.errors import GateBlocked
 from pipeline.lake import Lake
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.gate import audit_sweep, publish_checked, refuse_blocked
 from pipeline.night.night import Night
 from pipeline.night.supplier import supplier_name
@@ -76,7 +76,7 @@ class Nights:
         spec = parse_spec(SPEC, self.lake.root / "sweep.toml", TODAY)
         ids = property_ids(1, PROPERTIES)
         manifest = begin(self.lake, spec, ids, now=now, supplier=supplier_name(self.settings), is_simulated=False)
-        asyncio.run(steps.collect(Night(self.settings, self.lake, manifest)))
+        asyncio.run(night_sweep.collect(Night(self.settings, self.lake, manifest)))
         in_lake(self.lake, manifest.sweep_id)
         found = audit_sweep(self.settings, self.lake, manifest.sweep_id, now)
         if found.is_passed:

@@ -25,7 +25,7 @@ from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
 from pipeline.lake.checksums import record_as_they_are
 from pipeline.lake.delta import commit_rows, refuse_broken_logs
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night import verify as verifying
 from pipeline.night.latest import note_done
 from pipeline.night.night import Night
@@ -198,7 +198,7 @@ def test_rejects_that_are_lost_together_with_their_checksums_are_reported(tmp_pa
     faults = {"garbage_rate": 1, "garbage_kinds": ["wrong_types"]}
     with outside_supplier(partial(settings_in, tmp_path), tmp_path, **faults) as (_, settings):
         lake = Lake(settings.lake)
-        asyncio.run(steps.collect(Night(settings, lake, steps.start(settings, lake, datetime.now(UTC)))))
+        asyncio.run(night_sweep.collect(Night(settings, lake, night_sweep.start(settings, lake, datetime.now(UTC)))))
     assert reported(lake.root) == []
     shutil.rmtree(lake.root / "tables/reject")
     shutil.rmtree(lake.root / "checksums/tables/reject")

@@ -10,7 +10,7 @@ from tiny_night import settings_in
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.night import Night
 from pipeline.publish import publish
 from pipeline.settings import utc_now
@@ -24,8 +24,8 @@ def made(tmp_path_factory):
     given = settings_in(tmp_path_factory.mktemp("published"), quote_cap=5, scopes="read_rooms write_rooms")
     lake = Lake(given.lake)
     now = utc_now()
-    manifest = steps.start(given, lake, now)
-    asyncio.run(steps.collect(Night(given, lake, manifest)))
+    manifest = night_sweep.start(given, lake, now)
+    asyncio.run(night_sweep.collect(Night(given, lake, manifest)))
     publish(lake, manifest.sweep_id, now)
     return given
 

@@ -14,7 +14,7 @@ from pipeline.inputs import load
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.raw import read_shard
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.night import Night
 from pipeline.night.search_body import as_sent
 from pipeline.normalise.read_answer import Reading
@@ -53,8 +53,8 @@ def swept(tmp_path_factory):
     settings = Settings(
         _env_file=None, lake=str(lake.root), spec=folder / "spec.toml", workers=1, sandbox_properties=100
     )
-    manifest = steps.start(settings, lake, now)
-    asyncio.run(steps.collect(Night(settings, lake, manifest)))
+    manifest = night_sweep.start(settings, lake, now)
+    asyncio.run(night_sweep.collect(Night(settings, lake, manifest)))
     publish(lake, manifest.sweep_id, now)
     return lake, manifest
 

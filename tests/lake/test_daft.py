@@ -13,7 +13,7 @@ from s3_server import KEY_ID, SECRET, s3_server
 from pipeline.domain.errors import CallsUsedUp
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.night import Night
 from pipeline.publish import publish
 from pipeline.settings import Settings
@@ -49,13 +49,13 @@ def lake(tmp_path_factory):
         for number, cap in enumerate((None, 70)):
             at = NOW + timedelta(days=number)
             settings = Settings(**given, daily_calls=cap)
-            manifest = steps.start(settings, lake, at)
+            manifest = night_sweep.start(settings, lake, at)
             night = Night(settings, lake, manifest, clock=lambda at=at: at)
             try:
-                asyncio.run(steps.collect(night))
+                asyncio.run(night_sweep.collect(night))
             except CallsUsedUp:
                 close(lake, manifest, at)
-                asyncio.run(steps.collect(night))
+                asyncio.run(night_sweep.collect(night))
             publish(lake, manifest.sweep_id, at)
     return lake
 

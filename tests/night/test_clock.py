@@ -14,7 +14,7 @@ from pipeline.cli.doctor import _lake
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.care import plan_care
 from pipeline.night.gate import audit_sweep, publish_checked
 from pipeline.night.latest import note_done
@@ -61,8 +61,8 @@ def settings_at(folder: Path, at: datetime | None, **given) -> Settings:
 def sweep_at(settings: Settings) -> str:
     """Sweep and load a night with the settings' clock alone; return its sweep."""
     lake = Lake(settings.lake)
-    manifest = steps.start_or_go_on(settings, lake, settings.clock())
-    asyncio.run(steps.collect(Night(settings, lake, manifest)))
+    manifest = night_sweep.start_or_go_on(settings, lake, settings.clock())
+    asyncio.run(night_sweep.collect(Night(settings, lake, manifest)))
     return manifest.sweep_id
 
 
@@ -120,7 +120,7 @@ def test_the_same_seed_and_the_same_clock_land_the_same_bytes(two_nights, tmp_pa
 def test_a_clock_behind_the_lakes_latest_night_is_refused(two_nights, back):
     settings = settings_at(two_nights, FIRST + timedelta(days=7) - back)
     with pytest.raises(InputError, match="A lake records nights in order") as caught:
-        steps.start(settings, Lake(settings.lake), settings.clock())
+        night_sweep.start(settings, Lake(settings.lake), settings.clock())
     assert "2026-10-08 02:00:00 UTC" in str(caught.value)
     assert "Set NIGHTAUDIT_SANDBOX_CLOCK to a later instant" in caught.value.hint
 
@@ -128,10 +128,10 @@ def test_a_clock_behind_the_lakes_latest_night_is_refused(two_nights, back):
 def test_the_real_time_is_refused_if_the_lake_has_a_later_night(tmp_path):
     settings = settings_at(tmp_path, datetime(2199, 1, 1, tzinfo=UTC))
     lake = Lake(settings.lake)
-    steps.start(settings, lake, settings.clock())
+    night_sweep.start(settings, lake, settings.clock())
     today = settings_at(tmp_path, None)
     with pytest.raises(InputError, match="sweep of 2199-01-01 00:00:00 UTC"):
-        steps.start(today, lake, today.clock())
+        night_sweep.start(today, lake, today.clock())
     # Every night from now on would be refused, so the doctor must not call this lake well.
     with pytest.raises(InputError, match="sweep of 2199-01-01 00:00:00 UTC"):
         _lake(today)
@@ -143,7 +143,7 @@ def test_status_names_no_command_that_the_clock_refuses(tmp_path, nightaudit, st
     if stage == "loaded":
         sweep_id = sweep_at(settings)
     else:
-        sweep_id = steps.start(settings, Lake(settings.lake), settings.clock()).sweep_id
+        sweep_id = night_sweep.start(settings, Lake(settings.lake), settings.clock()).sweep_id
 
     def status(at: datetime) -> str:
         return nightaudit(tmp_path, "status", NIGHTAUDIT_LAKE="lake", NIGHTAUDIT_SANDBOX_CLOCK=at.isoformat()).stdout
@@ -159,11 +159,11 @@ def test_status_names_no_command_that_the_clock_refuses(tmp_path, nightaudit, st
 def test_neither_collecting_nor_the_gate_goes_by_an_earlier_clock(tmp_path):
     settings = settings_at(tmp_path, FIRST)
     lake = Lake(settings.lake)
-    manifest = steps.start(settings, lake, FIRST)
+    manifest = night_sweep.start(settings, lake, FIRST)
     earlier = settings_at(tmp_path, FIRST - timedelta(hours=1))
     with pytest.raises(InputError, match="in order"):
-        asyncio.run(steps.collect(Night(earlier, lake, manifest)))
-    asyncio.run(steps.collect(Night(settings, lake, manifest)))
+        asyncio.run(night_sweep.collect(Night(earlier, lake, manifest)))
+    asyncio.run(night_sweep.collect(Night(settings, lake, manifest)))
     with pytest.raises(InputError, match="in order"):
         audit_sweep(earlier, lake, manifest.sweep_id, earlier.clock())
     audit_sweep(settings, lake, manifest.sweep_id, FIRST)
@@ -175,8 +175,8 @@ def test_neither_collecting_nor_the_gate_goes_by_an_earlier_clock(tmp_path):
 def test_a_night_that_was_stopped_is_resumed_at_its_own_instant(tmp_path):
     settings = settings_at(tmp_path, FIRST)
     lake = Lake(settings.lake)
-    begun = steps.start(settings, lake, settings.clock())
-    assert steps.start_or_go_on(settings, lake, settings.clock()) == begun
+    begun = night_sweep.start(settings, lake, settings.clock())
+    assert night_sweep.start_or_go_on(settings, lake, settings.clock()) == begun
 
 
 def test_a_damaged_manifest_of_the_first_sweep_costs_no_later_night(tmp_path):
@@ -199,7 +199,7 @@ def test_a_damaged_manifest_of_the_latest_sweep_costs_that_sweep_and_no_later_ni
     assert (seen.sweep_id, seen.state, seen.planned_cells) == (damaged.parent.name, "damaged", seen.counts["planned"])
     with pytest.raises(InputError, match="A lake records nights in order"):
         # The sweep's id still says when it began.
-        steps.start(settings_at(tmp_path, FIRST), lake, FIRST)
+        night_sweep.start(settings_at(tmp_path, FIRST), lake, FIRST)
     later = FIRST + timedelta(days=2)
     settings = settings_at(tmp_path, later).model_copy(update={"published_webhook": SecretStr("http://127.0.0.1:9/")})
     caplog.clear()

@@ -23,7 +23,7 @@ from pipeline.domain.shards import SEARCHES_PER_SHARD
 from pipeline.lake import Lake
 from pipeline.lake.s3.object_store import Store
 from pipeline.night.outlook import cost_history
-from pipeline.plan.estimate import Step
+from pipeline.plan.estimate import TimedStep
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import OUTSIDE_CONCURRENCY
 from pipeline.sweep.open_shards import EXTRA_OPEN_SHARDS
@@ -169,7 +169,7 @@ def test_workers_send_what_one_machine_sends(alone, spread, supplier):
     assert landed(spread).keys() == landed(alone).keys()
     assert "from this machine alone" not in said
     assert max(map(int, re.findall(r"(\d+) requests/s on average", said)), default=0) <= RATE
-    (swept,) = cost_history(Lake(str(spread.root))).durations[Step.SWEEP]
+    (swept,) = cost_history(Lake(str(spread.root))).durations[TimedStep.SWEEP]
     assert swept.is_spread
     assert swept.paced_seconds > 0
 

@@ -9,7 +9,7 @@ from pipeline.lake.raw import read_manifest
 from pipeline.night.durations import duration_of, note_duration, timed
 from pipeline.night.gate import publish_checked
 from pipeline.night.outlook import cost_history
-from pipeline.plan.estimate import Duration, Step
+from pipeline.plan.estimate import Duration, TimedStep
 
 
 def searches(*latencies_ms: int, **given) -> list[dict[str, object]]:
@@ -47,15 +47,15 @@ def test_steps_of_a_night_are_timed_where_they_are_run(lake):
     publish_checked(lake, sweep_id(0), started_at(0))
     found = cost_history(lake).durations
     cells = read_manifest(lake, sweep_id(0)).cells
-    assert {step: [each.cells for each in found[step]] for step in (Step.AUDIT, Step.PUBLISH)} == {
-        Step.AUDIT: [cells],
-        Step.PUBLISH: [cells],
+    assert {step: [each.cells for each in found[step]] for step in (TimedStep.AUDIT, TimedStep.PUBLISH)} == {
+        TimedStep.AUDIT: [cells],
+        TimedStep.PUBLISH: [cells],
     }
-    assert found[Step.AUDIT][0].seconds > 0
+    assert found[TimedStep.AUDIT][0].seconds > 0
     # It already exists, so its time would show nothing.
-    before = found[Step.PUBLISH]
+    before = found[TimedStep.PUBLISH]
     publish_checked(lake, sweep_id(0), started_at(0))
-    assert cost_history(lake).durations[Step.PUBLISH] == before
+    assert cost_history(lake).durations[TimedStep.PUBLISH] == before
 
 
 @pytest.fixture
@@ -65,35 +65,35 @@ def manifest(lake):
 
 
 def test_a_step_that_fails_is_not_timed(lake, manifest):
-    with pytest.raises(RuntimeError, match="half way"), timed(lake, manifest, Step.REPORT):
+    with pytest.raises(RuntimeError, match="half way"), timed(lake, manifest, TimedStep.REPORT):
         raise RuntimeError("half way")
-    assert cost_history(lake).durations[Step.REPORT] == ()
+    assert cost_history(lake).durations[TimedStep.REPORT] == ()
 
 
 def test_what_a_sweep_was_allowed_is_kept_with_its_time(lake, manifest):
     took = Duration(7.5, 100, 1, rate_per_second=5, in_flight=4, paced_seconds=2.5)
-    note_duration(lake, manifest.sweep_id, Step.SWEEP, took)
-    assert cost_history(lake).durations[Step.SWEEP] == (took,)
-    assert duration_of(lake, manifest.sweep_id, Step.SWEEP) == took
-    assert duration_of(lake, manifest.sweep_id, Step.REPORT) is None
+    note_duration(lake, manifest.sweep_id, TimedStep.SWEEP, took)
+    assert cost_history(lake).durations[TimedStep.SWEEP] == (took,)
+    assert duration_of(lake, manifest.sweep_id, TimedStep.SWEEP) == took
+    assert duration_of(lake, manifest.sweep_id, TimedStep.REPORT) is None
 
 
 def test_a_step_on_a_cluster_is_known_as_one_and_one_of_an_earlier_version_is_not(lake, manifest):
-    with timed(lake, manifest, Step.AUDIT, is_spread=True):
+    with timed(lake, manifest, TimedStep.AUDIT, is_spread=True):
         pass
     lake.put(f"durations/{manifest.sweep_id}/publish.json", b'{"seconds": 1.5, "cells": 10, "searches": 1}')
     found = cost_history(lake).durations
-    assert [found[step][0].is_spread for step in (Step.AUDIT, Step.PUBLISH)] == [True, False]
+    assert [found[step][0].is_spread for step in (TimedStep.AUDIT, TimedStep.PUBLISH)] == [True, False]
 
 
 def test_a_duration_that_cannot_be_kept_does_not_cost_the_step(lake, manifest, caplog):
     lake.local("durations").write_text("in the way")
-    with timed(lake, manifest, Step.REPORT):
+    with timed(lake, manifest, TimedStep.REPORT):
         pass
     assert "The duration of report was not recorded" in caplog.text
 
 
 def test_a_damaged_duration_is_left_out(lake, manifest, caplog):
     lake.put(f"durations/{manifest.sweep_id}/audit.json", b"{")
-    assert cost_history(lake).durations[Step.AUDIT] == ()
+    assert cost_history(lake).durations[TimedStep.AUDIT] == ()
     assert "left out of the estimate" in caplog.text

@@ -29,7 +29,7 @@ from pipeline.domain.errors import (
 from pipeline.lake import Lake
 from pipeline.lake.raw import read_ending
 from pipeline.lake.simulated import SIMULATED
-from pipeline.night import nightly, steps
+from pipeline.night import night_sweep, nightly
 from pipeline.night.gate import audit_sweep, publish_checked
 from pipeline.night.latest import command_to_go_on, done_steps, note_done
 from pipeline.night.night import Night
@@ -89,10 +89,10 @@ def loaded_made(once_a_run):
 
     def make(folder):
         given = settings_in(folder, sandbox_clock=AT)
-        manifest = steps.start(given, Lake(given.lake), AT)
+        manifest = night_sweep.start(given, Lake(given.lake), AT)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(normalisers, "ProcessPoolExecutor", threads)
-            asyncio.run(steps.collect(Night(given, Lake(given.lake), manifest)))
+            asyncio.run(night_sweep.collect(Night(given, Lake(given.lake), manifest)))
         return folder, manifest.sweep_id
 
     return once_a_run("a-loaded-night", make)
@@ -144,7 +144,7 @@ def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(
 
 def test_what_was_begun_today_is_resumed_and_no_other_is_begun(settings):
     given, lake = settings(), Lake(settings().lake)
-    begun = steps.start(given, lake, AT)
+    begun = night_sweep.start(given, lake, AT)
 
     assert nightly.begin(Night(given, lake)).sweep.sweep_id == begun.sweep_id
     assert lake.sweep_ids() == [begun.sweep_id]
@@ -174,9 +174,9 @@ def test_a_run_interrupted_before_publishing_repeats_no_request_and_bad_rules_co
 @pytest.mark.slow
 def test_what_an_earlier_day_left_unfinished_is_closed_and_published_before_todays_night(settings, tmp_path):
     given, lake = settings(spec=write_spec_in(tmp_path, days=20)), Lake(settings().lake)
-    left = steps.start(given, lake, AT)
+    left = night_sweep.start(given, lake, AT)
     with pytest.raises(CallsUsedUp):
-        asyncio.run(steps.collect(Night(given.model_copy(update={"daily_calls": 45}), lake, left)))
+        asyncio.run(night_sweep.collect(Night(given.model_copy(update={"daily_calls": 45}), lake, left)))
 
     today = run(given.model_copy(update={"sandbox_clock": AT + timedelta(days=1)}))
 
@@ -190,7 +190,7 @@ def test_what_an_earlier_day_left_unfinished_is_closed_and_published_before_toda
 @pytest.mark.slow
 def test_a_night_without_any_answer_is_closed_and_not_published_and_is_no_damage(settings, caplog):
     given, lake = settings(), Lake(settings().lake)
-    left = steps.start(given, lake, AT)
+    left = night_sweep.start(given, lake, AT)
 
     today = run(given.model_copy(update={"sandbox_clock": AT + timedelta(days=1)}))
 
@@ -207,7 +207,7 @@ def test_offers_of_the_last_night_stay_as_they_were_seen_when_a_night_has_no_ans
     seen = "SELECT offer_key, last_seen_at, unobserved_since FROM mart.offer_latest ORDER BY ALL"
     before = rows(lake, seen)
     later = given.model_copy(update={"sandbox_clock": AT + timedelta(days=1)})
-    left = steps.start(later, lake, later.clock())
+    left = night_sweep.start(later, lake, later.clock())
     nightly.finish_left_over(Night(given.model_copy(update={"sandbox_clock": AT + timedelta(days=2)}), lake))
     assert left.sweep_id not in published(lake)
     assert rows(lake, seen) == before != []
@@ -429,8 +429,8 @@ def double(lake: Lake, sweep_id: str) -> None:
 def load_doubled(settings) -> str:
     """Sweep and load a night, and store a file of it twice. Return its sweep."""
     lake = Lake(settings.lake)
-    manifest = steps.start(settings, lake, settings.clock())
-    asyncio.run(steps.collect(Night(settings, lake, manifest)))
+    manifest = night_sweep.start(settings, lake, settings.clock())
+    asyncio.run(night_sweep.collect(Night(settings, lake, manifest)))
     double(lake, manifest.sweep_id)
     return manifest.sweep_id
 

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.domain.errors import SpecError
 from pipeline.lake import Lake
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.read_spec import mark_as_demo, read_spec_of, spec_name
 from pipeline.settings import read_settings
 
@@ -60,7 +60,7 @@ def test_a_limited_night_watches_the_properties_that_it_sweeps(tmp_path):
     spec = tmp_path / "sweep.toml"
     spec.write_text(watching("2, 3"))
     settings = read_settings(_env_file=None, spec=spec, property_limit=2, lake=str(tmp_path / "lake"))
-    manifest = steps.start(settings, Lake(settings.lake), datetime(2030, 6, 1, tzinfo=UTC))
+    manifest = night_sweep.start(settings, Lake(settings.lake), datetime(2030, 6, 1, tzinfo=UTC))
     assert (manifest.property_ids, manifest.detail_property_ids) == ((1, 2), (2,))
 
 

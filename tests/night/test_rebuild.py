@@ -16,8 +16,8 @@ import pytest
 from pipeline.domain.errors import CorruptObject, LakeError, LakeFull, LakeTooNew, SweepStopped
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published, query_published
+from pipeline.night import night_sweep
 from pipeline.night import rebuild as rebuilding
-from pipeline.night import steps
 from pipeline.night.night import Night
 from pipeline.night.rebuild import rebuild
 from pipeline.publish import publish
@@ -64,10 +64,10 @@ def home(tmp_path_factory):
     lake = Lake(settings.lake)
     for number in range(2):
         at = NOW + timedelta(days=number)
-        manifest = steps.start(settings, lake, at)
+        manifest = night_sweep.start(settings, lake, at)
         if number == 1:
             close(lake, manifest, at)
-        asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
+        asyncio.run(night_sweep.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
         publish(lake, manifest.sweep_id, at)
     lake.root.rename(home / "made")
     return home

@@ -32,11 +32,11 @@ from pipeline.lake.raw import landed
 from pipeline.lake.simulated import SIMULATED
 from pipeline.night.metrics import metrics
 from pipeline.night.night import Night
+from pipeline.night.night_sweep import collect, start
 from pipeline.night.nightly import run_night
 from pipeline.night.outlook import cost_history
-from pipeline.night.steps import collect, start
 from pipeline.night.verify import verify
-from pipeline.plan.estimate import Step
+from pipeline.plan.estimate import TimedStep
 from pipeline.process.log_lines import JsonLines, about_sweep
 from pipeline.publish import publish
 from pipeline.publish.pull import LakeInStore, pull
@@ -96,9 +96,11 @@ def test_metrics_are_openmetrics_and_add_up_to_what_is_published(made):
     assert sum(value for name, value in found.items() if name[0] == "nightaudit_night_searches") == searches
     assert found["nightaudit_night_offers",] == offers
     assert {name[1] for name in found if name[0] == "nightaudit_night_latency_seconds"} == {"0.5", "0.9", "0.99"}
-    (swept,) = cost_history(lake).durations[Step.SWEEP]
+    (swept,) = cost_history(lake).durations[TimedStep.SWEEP]
     assert found["nightaudit_night_paced_seconds",] == swept.paced_seconds > 0
-    assert {name[1] for name in found if name[0] == "nightaudit_night_step_seconds"} == {str(step) for step in Step}
+    assert {name[1] for name in found if name[0] == "nightaudit_night_step_seconds"} == {
+        str(step) for step in TimedStep
+    }
     assert found["nightaudit_night_step_seconds", "sweep"] == swept.seconds
     ((ended_at,),) = rows(lake, "SELECT finished_at FROM mart.sweep")
     (entry,) = published_sweeps(lake)
@@ -108,9 +110,9 @@ def test_metrics_are_openmetrics_and_add_up_to_what_is_published(made):
 @pytest.mark.slow
 def test_every_step_of_a_night_that_a_plan_estimates_is_measured(made):
     durations = cost_history(made[0]).durations
-    assert [len(durations[step]) for step in Step] == [1] * len(Step)
+    assert [len(durations[step]) for step in TimedStep] == [1] * len(TimedStep)
     ((searches,),) = rows(made[0], "SELECT searches FROM mart.sweep")
-    assert durations[Step.SWEEP][0].searches == searches
+    assert durations[TimedStep.SWEEP][0].searches == searches
 
 
 def test_a_clock_set_back_shows_no_negative_time(made):

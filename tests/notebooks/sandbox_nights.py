@@ -18,7 +18,7 @@ from planted_world import MARKUP_PCT, REFERENCE, chosen, load_prices
 from sandbox_settings import settings_asking
 
 from pipeline.lake import Lake
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.gate import audit_sweep
 from pipeline.night.night import Night
 from pipeline.night.quotes import quote
@@ -87,9 +87,9 @@ def _swept(home: Path, process: SandboxProcess) -> Nights:
         for number in (0, 1):
             at = datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=number, hours=2)
             process.control("night", {"night": number, "today": at.date().isoformat()})
-            manifest = steps.start(settings, lake, at)
+            manifest = night_sweep.start(settings, lake, at)
             with _clock(at):
-                asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
+                asyncio.run(night_sweep.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
             if number == 1:
                 assert audit_sweep(settings, lake, manifest.sweep_id, at + timedelta(hours=1)).is_passed
             publish(

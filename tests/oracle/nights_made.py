@@ -25,7 +25,7 @@ from sandbox_settings import settings_asking
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.night import Night
 from pipeline.publish import publish
 from pipeline.sandbox.server.launch import SandboxProcess
@@ -106,9 +106,9 @@ def made(home: Path) -> str:
                 sandbox.control("night", {"night": number, "today": _at(number).date().isoformat()})
                 sandbox.control("faults", dict(faults))
                 spec.write_text(_SPEC.format(ids=ids, markets=list(MARKETS), of_dear="EUR" if number else "USD"))
-                manifest = steps.start(settings, lake, _at(number))
+                manifest = night_sweep.start(settings, lake, _at(number))
                 with market_events(partial(_befallen, number)):
-                    asyncio.run(steps.collect(Night(settings, lake, manifest, clock=partial(_at, number))))
+                    asyncio.run(night_sweep.collect(Night(settings, lake, manifest, clock=partial(_at, number))))
                 publish(lake, manifest.sweep_id, _at(number) + timedelta(hours=1), analysis=settings.analysis)
                 if number == max(FAULTS) - 1:
                     prices_of(lake, home / "prices.csv", _at(number) + timedelta(hours=5))

@@ -10,8 +10,8 @@ from pipeline.plan.estimate import (
     CostHistory,
     Duration,
     OperationCost,
-    Step,
     StepEstimate,
+    TimedStep,
     estimate,
 )
 
@@ -59,18 +59,18 @@ def test_an_empty_plan_costs_nothing():
 
 
 def swept(seconds, searches, rate=5, in_flight=4):
-    return CostHistory(1, durations={Step.SWEEP: [Duration(seconds, searches * 100, searches, rate, in_flight)]})
+    return CostHistory(1, durations={TimedStep.SWEEP: [Duration(seconds, searches * 100, searches, rate, in_flight)]})
 
 
 def test_a_sweep_is_expected_to_go_as_earlier_ones_went_that_were_allowed_the_same():
     found = estimate(counts(3600), rate_per_second=5, in_flight=4, history=swept(600, 1200))
     assert (found.hours, found.bound) == (0.5, Bound.PACE)
-    assert found.steps[Step.SWEEP].nights == 1
+    assert found.steps[TimedStep.SWEEP].nights == 1
 
 
 def test_how_fast_a_sweep_went_under_another_rate_says_nothing():
     found = estimate(counts(3600), 5, 4, swept(60_000, 3600, rate=1))
-    assert (found.steps[Step.SWEEP].nights, found.bound) == (0, Bound.IN_FLIGHT)
+    assert (found.steps[TimedStep.SWEEP].nights, found.bound) == (0, Bound.IN_FLIGHT)
     assert found.hours == estimate(counts(3600), 5, 4).hours
 
 
@@ -102,26 +102,26 @@ def test_a_step_takes_what_it_took_with_as_many_cells(step):
 
 
 def test_a_step_with_twice_the_cells_takes_twice_the_time_but_for_its_beginning():
-    begin = ASSUMED_STEPS[Step.AUDIT].begin_seconds
-    found = estimate(counts(3600), 5, 4, night_of(Step.AUDIT, (begin + 10, 180_000)))
-    assert found.steps[Step.AUDIT].seconds == begin + 20
+    begin = ASSUMED_STEPS[TimedStep.AUDIT].begin_seconds
+    found = estimate(counts(3600), 5, 4, night_of(TimedStep.AUDIT, (begin + 10, 180_000)))
+    assert found.steps[TimedStep.AUDIT].seconds == begin + 20
 
 
 def test_a_tiny_night_says_nothing_of_a_large_one():
-    found = estimate(counts(3600), 5, 4, night_of(Step.PUBLISH, (3, 500)))
-    assert found.steps[Step.PUBLISH].nights == 0
-    assert found.steps[Step.PUBLISH].seconds == estimate(counts(3600), 5, 4).steps[Step.PUBLISH].seconds
+    found = estimate(counts(3600), 5, 4, night_of(TimedStep.PUBLISH, (3, 500)))
+    assert found.steps[TimedStep.PUBLISH].nights == 0
+    assert found.steps[TimedStep.PUBLISH].seconds == estimate(counts(3600), 5, 4).steps[TimedStep.PUBLISH].seconds
 
 
 def test_one_night_that_took_long_does_not_move_the_estimate_of_the_others():
-    found = estimate(counts(3600), 5, 4, night_of(Step.REPORT, (50, 360_000), (5000, 360_000), (51, 360_000)))
-    assert (found.steps[Step.REPORT].seconds, found.steps[Step.REPORT].nights) == (51, 3)
+    found = estimate(counts(3600), 5, 4, night_of(TimedStep.REPORT, (50, 360_000), (5000, 360_000), (51, 360_000)))
+    assert (found.steps[TimedStep.REPORT].seconds, found.steps[TimedStep.REPORT].nights) == (51, 3)
 
 
 def test_a_step_on_a_cluster_takes_what_it_took_on_one_and_before_that_what_it_took_on_one_machine():
     def found(*durations: Duration, is_spread: bool):
-        history = CostHistory(1, durations={Step.PUBLISH: durations})
-        return estimate(counts(3600), 5, 4, history, is_spread=is_spread).steps[Step.PUBLISH]
+        history = CostHistory(1, durations={TimedStep.PUBLISH: durations})
+        return estimate(counts(3600), 5, 4, history, is_spread=is_spread).steps[TimedStep.PUBLISH]
 
     alone, spread = Duration(70, 360_000, 1), Duration(40, 360_000, 1, is_spread=True)
     assert found(alone, spread, is_spread=True) == StepEstimate(40, 1, is_spread=True)

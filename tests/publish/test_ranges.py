@@ -20,7 +20,7 @@ from pipeline.process import range_pool
 from pipeline.publish import night_build, publish, republish_all
 from pipeline.publish.range_files import files_read
 from pipeline.publish.range_work import find_in_range
-from pipeline.publish.state import FILED_STEPS
+from pipeline.publish.state import FILED_UPDATES
 
 pytestmark = pytest.mark.slow
 
@@ -140,12 +140,12 @@ def test_no_two_rows_of_a_state_file_tie(home):
     """Rows that tie come in any order, and the same night would give other bytes."""
     files = sorted((home / "lake" / "state").glob("*/*/*.parquet"))
     written = set()
-    for step in FILED_STEPS:
+    for update in FILED_UPDATES:
         for file in files:
-            if file.name.startswith(f"{step.name}-"):
-                written.add(step.name)
+            if file.name.startswith(f"{update.name}-"):
+                written.add(update.name)
                 rows, distinct_rows = duckdb.execute(
-                    f"SELECT count(*), count(DISTINCT row({step.order})) FROM read_parquet('{file}')"  # noqa: S608 - our own names
+                    f"SELECT count(*), count(DISTINCT row({update.order})) FROM read_parquet('{file}')"  # noqa: S608 - our own names
                 ).fetchone()
                 assert rows == distinct_rows, file
     assert {"offer_open", "offer_closed", "cell", "parity_open", "parity_group_open"} <= written

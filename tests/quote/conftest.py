@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sandbox_settings import settings_asking
 
 from pipeline.lake import Lake
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.night import Night as NightUnderWay
 from pipeline.publish import publish
 from pipeline.sandbox.server.launch import SandboxProcess
@@ -75,8 +75,8 @@ def made(sandbox, tmp_path_factory) -> tuple[Path, Settings]:
     )
     lake = Lake(settings.lake)
     now = datetime.now(UTC)
-    manifest = steps.start(settings, lake, now)
-    asyncio.run(steps.collect(NightUnderWay(settings, lake, manifest)))
+    manifest = night_sweep.start(settings, lake, now)
+    asyncio.run(night_sweep.collect(NightUnderWay(settings, lake, manifest)))
     publish(lake, manifest.sweep_id, now)
     return folder, settings
 

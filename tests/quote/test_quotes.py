@@ -23,9 +23,9 @@ from pipeline.inputs import load as inputs
 from pipeline.lake.database import query_published
 from pipeline.night import quotes
 from pipeline.night.night import Night
+from pipeline.night.night_sweep import collect, start
 from pipeline.night.quotes import all_summaries, quote
 from pipeline.night.rebuild import rebuild
-from pipeline.night.steps import collect, start
 from pipeline.process.signals import stoppable
 from pipeline.publish import publish, published_sweeps
 from pipeline.quote import ledger

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pipeline.lake.relations import finding_rules, sources
-from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compared
+from pipeline.publish.state import FILED_UPDATES, SMALL_UPDATES, compared
 from pipeline.replay.needed import needed_by
 
-MADE = {f"night.{name}" for name in compared()} | {f"state.{step.name}" for step in (*FILED_STEPS, *SMALL_STEPS)}
+MADE = {f"night.{name}" for name in compared()} | {
+    f"state.{update.name}" for update in (*FILED_UPDATES, *SMALL_UPDATES)
+}
 
 
 def test_a_rule_needs_what_it_reads_and_what_every_night_computes():

@@ -12,7 +12,7 @@ from pipeline.domain import tables
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import FLAG, INSTANT, INT, LONG, TEXT, Column, Table
 from pipeline.domain.tables.declaration import required
-from pipeline.lake.relations import Relation, night_steps, relation, sources, sql_folder, views
+from pipeline.lake.relations import Relation, night_relations, relation, sources, sql_folder, views
 from pipeline.publish.catalogue import write_reference
 from pipeline.publish.state import write_macros
 
@@ -249,7 +249,7 @@ class Golden:
     def _needed(self, asked: Relation) -> tuple[frozenset[str], list[Relation]]:
         """All that a relation reads, and the steps of a night before it that no case gives, in order."""
         needed, steps = sources(asked), []
-        for name in reversed(night_steps("flag_ended")):
+        for name in reversed(night_relations("flag_ended")):
             full_name = f"night.{name}"
             if full_name in needed - self.shapes.keys() and name != asked.name:
                 steps.insert(0, relation("staging", name))

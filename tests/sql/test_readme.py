@@ -17,7 +17,7 @@ from pipeline.domain.tables import FINDING_COLUMNS, FLAG_ID
 from pipeline.lake.relations import (
     declared,
     finding_rules,
-    night_steps,
+    night_relations,
     read_by,
     relation,
     relations,
@@ -84,7 +84,7 @@ def test_a_rule_declares_the_subject_that_its_key_is_made_of(rule):
 
 def test_a_step_of_a_night_comes_after_those_that_it_reads():
     """What a step reads is found in its text; here DuckDB says it."""
-    steps = night_steps(*(made.name for made in relations("staging")))
+    steps = night_relations(*(made.name for made in relations("staging")))
     assert sorted(steps) == sorted(made.name for made in relations("staging"))
     read = read_by(relations("staging"))
     for place, name in enumerate(steps):

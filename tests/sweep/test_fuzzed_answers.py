@@ -26,7 +26,7 @@ from tiny_night import settings_in, write_spec_in
 from pipeline.domain.tables import CELL, DRIFT, OFFER, REJECT, SEARCH, Table
 from pipeline.lake import Lake
 from pipeline.lake.sweep_files import files_of_sweep
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.night import Night
 from pipeline.sandbox.server.launch import SandboxProcess
 
@@ -199,8 +199,8 @@ def night(folder, base_url, ids, sandbox, name):
         attempts=2, read_timeout_seconds=60,
     )  # fmt: skip
     lake = Lake(settings.lake)
-    manifest = steps.start(settings, lake, datetime.now(UTC))
-    asyncio.run(steps.collect(Night(settings, lake, manifest)))
+    manifest = night_sweep.start(settings, lake, datetime.now(UTC))
+    asyncio.run(night_sweep.collect(Night(settings, lake, manifest)))
     return lake, manifest
 
 

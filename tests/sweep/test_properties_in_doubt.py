@@ -12,7 +12,7 @@ from small_sweep import rows
 from spoiler import Spoiler, as_it_is
 
 from pipeline.lake import Lake
-from pipeline.night import steps
+from pipeline.night import night_sweep
 from pipeline.night.night import Night
 from pipeline.night.supplier import supplier_name
 from pipeline.publish import publish
@@ -72,7 +72,7 @@ class Nights:
         before = self.supplier.asked
         spec = parse_spec(SPEC, self.lake.root / "sweep.toml", NOW.date())
         manifest = begin(self.lake, spec, IDS, now=now, supplier=supplier_name(settings), is_simulated=False)
-        asyncio.run(steps.collect(Night(settings, self.lake, manifest, clock=lambda: now)))
+        asyncio.run(night_sweep.collect(Night(settings, self.lake, manifest, clock=lambda: now)))
         publish(self.lake, manifest.sweep_id, now + timedelta(hours=1))
         self.number += 1
         return manifest.sweep_id, self.supplier.asked - before

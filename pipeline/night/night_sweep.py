@@ -1,6 +1,6 @@
-"""A sweep by the settings: begin it, or resume it, and collect it.
+"""The sweep of a night, by the settings: begin it, or resume it, and collect it.
 
-The steps of a night are in `nightly`; its steps `begin` and `collect` call these, and so do single commands.
+The steps `begin` and `collect` of `nightly` do this, and so do single commands.
 """
 
 import logging
@@ -29,7 +29,7 @@ from pipeline.night.search_body import body_of
 from pipeline.night.senders import store_of_workers
 from pipeline.night.supplier import allowance_of, another_supplier, open_client, supplier_name
 from pipeline.plan import SweepPlan
-from pipeline.plan.estimate import Duration, Step
+from pipeline.plan.estimate import Duration, TimedStep
 from pipeline.process.limits import refuse_tight_limits
 from pipeline.settings import Settings
 from pipeline.supplier.answer import Ask
@@ -133,7 +133,7 @@ async def collect(night: Night) -> SweepProgress:
             paced_seconds=client.paced_seconds + collected.tally.paced_seconds,
         )
     if took.searches:
-        note_duration(lake, manifest.sweep_id, Step.SWEEP, took)
+        note_duration(lake, manifest.sweep_id, TimedStep.SWEEP, took)
     return collected
 
 
