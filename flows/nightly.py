@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
@@ -98,7 +99,8 @@ def nightly(
 @task(name="night", cache_policy=NO_CACHE, persist_result=False, retry_condition_fn=waiting_helps)
 def _night(settings: Settings) -> NightSummary:
     with one_sweep_of(spec_name(settings)), progress_artifact() as watch:
-        return run_night(Night(settings, Lake(settings.lake), watch=watch, block=block_of_server()), as_task)
+        lake, turn = Lake(settings.lake), partial(turn_at_supplier, settings)
+        return run_night(Night(settings, lake, watch=watch, block=block_of_server(), turn=turn), as_task)
 
 
 def as_task(step: Step) -> Step:
@@ -107,7 +109,7 @@ def as_task(step: Step) -> Step:
 
     @task(name=name, cache_policy=NO_CACHE, persist_result=False)
     def run(night: Night) -> Night:
-        with turn_at_supplier(night.settings) if name == "collect" else nullcontext():
+        with night.turn() if name == "collect" else nullcontext():
             made = step(night)
         if name in _ARTIFACTS:
             key, text = _ARTIFACTS[name]

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from pipeline.domain.errors import NightauditError
@@ -78,17 +79,24 @@ async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: 
     return ConfirmSummary(run.run_id, run.is_simulated, len(run.searches), left, tuple(rows))
 
 
-def confirmer(settings: Settings, lake: Lake, now: Clock | None = None) -> Callable[[Sequence[str]], set[str]]:
+def confirmer(
+    settings: Settings,
+    lake: Lake,
+    now: Clock | None = None,
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Callable[[Sequence[str]], set[str]]:
     """Return a function that re-queries flags and returns those found again. The caller holds the lake's writer lock.
 
     It re-queries at most `confirm_cap` flags, with at most as many searches; further flags, and those without an
-    answer, are not returned. If the supplier cannot be asked, it returns none and logs a warning.
+    answer, are not returned. If the supplier cannot be asked, it returns none and logs a warning. `turn` is held while
+    requests are sent.
     """
 
     def found_again(flag_ids: Sequence[str]) -> set[str]:
         try:
             flags = choose_flags(lake, flag_ids[: settings.confirm_cap], (), settings.confirm_cap)
-            summary = asyncio.run(confirm(settings, lake, flags, now=now))
+            with turn():
+                summary = asyncio.run(confirm(settings, lake, flags, now=now))
         except NightauditError as error:
             logger.warning(
                 "%d flags could not be re-queried and are not reported yet: %s", len(flag_ids), error.message

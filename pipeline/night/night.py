@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -29,7 +30,8 @@ class Night:
 
     `clock` overrides the clock of the settings. `watch` gets the progress of the sweep a few times a second, and `show`
     the summary once the night is published, even if it then ends with an error. `block` returns the way through a
-    Prefect notification block. `sandbox` is a sandbox that is already running. `aside` judges and draws, if given.
+    Prefect notification block. `turn` is held while requests are sent: it may make other runs wait, or wait for them.
+    `sandbox` is a sandbox that is already running. `aside` judges and draws, if given.
     """
 
     settings: Settings
@@ -44,6 +46,7 @@ class Night:
     watch: Callable[[SweepProgress], None] = lambda _: None
     show: Callable[[NightSummary], None] = lambda _: None
     block: Callable[[str], Tell] | None = None
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext
     sandbox: SandboxProcess | None = None
     aside: Aside | None = None
 

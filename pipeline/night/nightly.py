@@ -226,7 +226,9 @@ def alert(night: Night) -> Night:
     if settings.alerts is not None:
         # The digest names the cases; if none was written, the page of all nights does.
         page = night.pages[0].file if night.pages else reports_page(night.lake)
-        send_alerts(settings, night.lake, read_rules(settings.alerts), page, night.block, now=night.clock)
+        send_alerts(
+            settings, night.lake, read_rules(settings.alerts), page, night.block, now=night.clock, turn=night.turn
+        )
     return night
 
 

@@ -1,6 +1,7 @@
 """The alerts of a night, by the settings: after its other steps, or by `nightaudit alerts`."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +25,7 @@ def send_alerts(
     block: Callable[[str], Tell] | None,
     *,
     now: Clock | None = None,
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext,
     is_rehearsal: bool = False,
 ) -> list[Sent]:
     """Send alerts about the published file, each with the problem's page, or else with `page`; see `tell_alerts`."""
@@ -34,7 +36,7 @@ def send_alerts(
         case_pages=page_addresses(lake.reports, written_case_pages(lake), settings.pages_url),
         problems=partial(problems_of, lake),
         block=block,
-        confirm=confirmer(settings, lake, now),
+        confirm=confirmer(settings, lake, now, turn),
         is_rehearsal=is_rehearsal,
         bounds=Bounds.of(settings),
     )

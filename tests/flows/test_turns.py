@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from prefect.states import Failed
 from prefect_runs import ROOT, call, environment
 from tiny_night import published
 
-from pipeline.domain.errors import ClusterAway, LakeBusy, LakeError, StoreAway, SupplierDown, TokenRefused
+from pipeline.domain.errors import ClusterAway, LakeBusy, LakeError, NothingSent, StoreAway, SupplierDown, TokenRefused
 from pipeline.lake import Lake
 from pipeline.night.supplier import supplier_name
 from pipeline.settings import Settings, read_settings
@@ -110,6 +110,42 @@ def test_a_scheduled_night_waits_for_a_busy_lake_and_continues(nightly, settings
     made = nightly.nightly()
     assert len(tries) == 2
     assert published(lake) == [made.sweep_id]
+
+
+def test_alerts_that_query_flags_again_do_so_in_a_turn_at_the_supplier(nightly, monkeypatch):
+    """Another run may be in the middle of its sweep then."""
+    from pipeline.night.nightly import alert
+
+    turns, seen = [], []
+
+    @contextmanager
+    def turn(_):
+        turns.append("a turn")
+        try:
+            yield
+        finally:
+            turns.pop()
+
+    async def confirm(*_, **__):
+        seen.append(("asked", *turns))
+        raise NothingSent("It is only a test.")
+
+    def tell_alerts(*_, **given):
+        seen.append(("told", *turns))
+        return list(given["confirm"](["a flag"]))
+
+    monkeypatch.setenv("NIGHTAUDIT_ALERTS", "alerts.toml")
+    monkeypatch.setattr("pipeline.night.nightly.read_rules", lambda _: None)
+    monkeypatch.setattr("pipeline.night.send_alerts.written_case_pages", lambda _: {})
+    monkeypatch.setattr("pipeline.night.send_alerts.tell_alerts", tell_alerts)
+    monkeypatch.setattr("pipeline.night.confirm.choose_flags", lambda *_: [])
+    monkeypatch.setattr("pipeline.night.confirm.confirm", confirm)
+    monkeypatch.setattr(nightly, "turn_at_supplier", turn)
+    monkeypatch.setattr(nightly, "run_night", lambda night, as_run: as_run(alert)(night) and None)
+    nightly.nightly()
+    # Messages go out meanwhile: they wait for no turn.
+    assert seen == [("told",), ("asked", "a turn")]
+    assert turns == []
 
 
 def test_runs_of_several_lakes_take_turns_at_a_supplier_with_a_second_between_them(server, tmp_path):
