@@ -75,7 +75,8 @@ def server(settings: Settings, queries: Queries | None = None) -> MCPServer:
         from mcp.types import ToolAnnotations
     except ImportError:
         raise InputError(
-            "The package mcp, which this command needs, is not installed.", hint='pip install "nightaudit[mcp]"'
+            "The package mcp, which this command needs, is not installed.",
+            hint='In the folder of nightaudit: pip install ".[mcp]"',
         ) from None
     made: MCPServer = MCPServer("nightaudit", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)

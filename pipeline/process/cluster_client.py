@@ -48,7 +48,7 @@ def connected(cluster: Cluster, seconds: float = _CONNECT_SECONDS) -> Client:
     except ImportError:
         raise SettingsError(
             "NIGHTAUDIT_CLUSTER needs the package distributed, which is not installed.",
-            hint='Install it: pip install "nightaudit[cluster]"',
+            hint='In the folder of nightaudit: pip install ".[cluster]"',
         ) from None
     security = None
     if cluster.is_encrypted:

@@ -104,7 +104,7 @@ def _installed() -> Iterator[None]:
     except ImportError:
         raise SettingsError(
             "NIGHTAUDIT_RATE_STORE needs the package redis, which is not installed.",
-            hint='Install it: pip install "nightaudit[cluster]"',
+            hint='In the folder of nightaudit: pip install ".[cluster]"',
         ) from None
 
 

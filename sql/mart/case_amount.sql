@@ -1,6 +1,6 @@
 -- One row per case with findings that have an amount: what they amount to, each stay once.
 -- case_id: Case, as in report.finding_case.
--- amounts: Sum over stays, each in one currency, of the middle absolute amount (lower of two) of its counted findings.
+-- amounts: Sum over stays, each in one currency, of the middle absolute amount (the lower of two) of counted findings.
 -- amount_of_one_currency: The amount if all cases have the same single currency; else NULL.
 -- amount_eur: The amounts in euro at the day's reference rates, each stay in one currency; NULL: a rate is unknown.
 WITH latest AS (

@@ -26,7 +26,7 @@
 -- median_pct: Median size of its open flags, in the unit of its rule; of a closed case, of all its flags.
 -- highest_pct: Largest size of its open flags, in the unit of its rule; of a closed case, of all its flags.
 -- exposure_weight: Sum of the weights of its properties with open flags; a property without a weight counts 1.
--- amounts: By currency, the sum over stays of the middle (lower of two) absolute amount of open flags; closed: of all.
+-- amounts: Sum over stays of the middle absolute amount (the lower of two) of its open flags, by currency; closed: all.
 -- A stay requested in several currencies counts in one of them.
 -- first_seen_at: Start of the first sweep that raised one of its flags.
 -- last_seen_at: Start of the last sweep that observed its evidence.

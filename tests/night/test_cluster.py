@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from certificates import self_signed
-from dask_machines import Machines, client_of, while_one_works
+from dask_machines import Machines, client_of, cut_off, while_one_works
 from distributed import Client
 from night_machine import assert_same, contents
 from two_markets import NOW, publish_night, settings_of_two_markets
@@ -86,7 +86,18 @@ def test_a_worker_killed_in_mid_publish_costs_nothing_and_every_file_is_as_proce
 
 
 @pytest.mark.cluster
-def test_a_worker_cut_off_in_mid_publish_may_come_back_when_it_is_all_over(home, lake, machines):
+def test_a_worker_cut_off_for_a_minute_in_mid_publish_costs_its_time(home, lake, machines):
+    with while_one_works(machines, cut_off) as stopped:
+        assert republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+    assert len(stopped) == 1
+    ours = Lake(str(home / "lake"))
+    finished = {name: held for name, held in files_below(latest_state(lake)).items() if "/." not in name}
+    assert finished == files_below(latest_state(ours))
+    assert_same(contents(lake.published_file), contents(ours.published_file))
+
+
+@pytest.mark.cluster
+def test_a_worker_given_up_in_mid_publish_may_come_back_when_it_is_all_over(home, lake, machines):
     """A lost worker that lives on writes its part a second time, after another one has, and changes nothing."""
     with while_one_works(machines, lambda worker: worker.send_signal(signal.SIGSTOP)) as stopped:
 
@@ -102,10 +113,10 @@ def test_a_worker_cut_off_in_mid_publish_may_come_back_when_it_is_all_over(home,
         assert republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
         giver.join()
     written = files_below(latest_state(lake))
-    cut_off = machines.workers[stopped[0]]
-    cut_off.send_signal(signal.SIGCONT)
+    given_up = machines.workers[stopped[0]]
+    given_up.send_signal(signal.SIGCONT)
     # It ends its task, learns that the scheduler no longer counts it, and ends too.
-    cut_off.wait(120)
+    given_up.wait(120)
     again = files_below(latest_state(lake))
     assert {name: again[name] for name in written if "/." not in name} == {
         name: held for name, held in written.items() if "/." not in name
