@@ -1,5 +1,6 @@
 -- One row per offer key on sale on both nights (the latest, and the one before that requested it) whose total differs.
--- An offer that was off sale in between and comes back at another total has no row.
+-- An offer that was off sale in between and comes back at another total has no row; nor has one of a detail answer that
+-- was partly unreadable on either night: a dearer product may represent the key.
 -- previous_total: Previous total, in currency.
 -- change_amount: total - previous_total, in currency; > 0: dearer.
 -- change_pct: change_amount in percent of previous_total; > 0: dearer.
@@ -53,3 +54,4 @@ INNER JOIN state.offer_closed AS before
 WHERE
     after.total != before.total
     AND before.total > 0
+    AND (after.source = 'multi' OR (after.is_whole AND before.is_whole))

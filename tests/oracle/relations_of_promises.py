@@ -246,6 +246,7 @@ def price_move(history: History) -> list[Row]:
         and after["total"] is not None
         and before["total"]
         and after["total"] != before["total"]
+        and (after["source"] == "multi" or (after["is_whole"] and before["is_whole"]))
     ]
 
 
