@@ -4,6 +4,8 @@
 -- cost if none followed and the offer was gone or dearer when last answered; otherwise it made no difference.
 -- A market requested both in a currency by name and without one, and answered in the same currency, counts once.
 -- A market that answers without a single offer has more likely failed (see mart.market_silence): that is no answer.
+-- A day on which no such stay was answered that many days ahead counts for no offer: it would for those alone that kept
+-- their price until the next answer.
 -- decided_on: Day of the decision: check_in - lead_days.
 -- stays: Number of properties with such offers.
 -- offers: Number of offers on sale on that day and answered later.
@@ -55,6 +57,17 @@ WITH begun AS (
         )
 ),
 
+answered_on AS (
+    SELECT DISTINCT
+        CASE count_of.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
+        count_of.market,
+        count_of.product_type,
+        count_of.lead_days,
+        count_of.snapshot_date
+    FROM state.cell_count AS count_of
+    WHERE count_of.planned > count_of.rejected + count_of.failed + count_of.not_swept
+),
+
 decided AS (
     SELECT
         begun.*,
@@ -63,7 +76,17 @@ decided AS (
     FROM begun
     INNER JOIN (SELECT unnest([1, 3, 7, 14, 21, 30, 45, 60, 90]) AS lead_days) AS lead
         ON begun.check_in - lead.lead_days BETWEEN begun.from_date AND begun.seen_date
-    WHERE begun.total IS NOT NULL
+    LEFT JOIN answered_on
+        ON
+            answered_on.source = begun.source
+            AND answered_on.market = begun.market
+            AND answered_on.product_type = begun.product_type
+            AND answered_on.lead_days = lead.lead_days
+            AND answered_on.snapshot_date = begun.check_in - lead.lead_days
+    WHERE
+        begun.total IS NOT NULL
+        -- The first and the last day of an interval were answered.
+        AND (decided_on IN (begun.from_date, begun.seen_date) OR answered_on.market IS NOT NULL) -- noqa: RF02
     -- Of two sweeps of one day, the later one counts.
     QUALIFY
         row_number() OVER (

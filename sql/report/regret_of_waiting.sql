@@ -1,5 +1,5 @@
 -- One row per source, market, product type and lead days: what waiting gained or cost, for stays that have begun.
--- offers: Number of offers on sale that many days before check-in.
+-- offers: Number of offers on sale that many days before check-in, where such stays were answered on that day.
 -- answered_later: Number of offers whose cell was answered again later.
 -- gone_later: Number of offers that were not on sale when last answered: waiting lost them.
 -- comparable: Number of those answered again that were seen with a total again.

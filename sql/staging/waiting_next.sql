@@ -2,6 +2,8 @@
 -- A market requested in several currencies is counted in one of them, the first by name.
 -- For each offer of such a stay, its total on each day on sale is compared with later answers. A market that answers
 -- without a single offer has more likely failed (see mart.market_silence): that is no answer.
+-- A day on which no such stay was answered that many days ahead counts for no offer: it would for those alone that kept
+-- their price until the next answer.
 WITH begun AS (
     SELECT
         offer.source,
@@ -11,6 +13,7 @@ WITH begun AS (
         offer.product_type,
         offer.check_in,
         offer.is_offered,
+        offer.is_whole,
         offer.total,
         offer.valid_from,
         offer.last_seen_at
@@ -44,6 +47,7 @@ state_of AS (
         offer.product_type,
         offer.check_in,
         offer.is_offered,
+        offer.is_whole,
         offer.total,
         offer.valid_from,
         offer.last_seen_at
@@ -125,6 +129,8 @@ path AS (
             AND silence.market = state_of.market
             AND silence.started_at = state_of.last_seen_at
             AND silence.sold_at < state_of.valid_from
+    -- In a partly unreadable detail answer, a dearer product may represent the key.
+    WHERE state_of.is_whole OR state_of.source = 'multi'
     WINDOW
         later AS (
             PARTITION BY state_of.source, state_of.property_id, state_of.offer_key
@@ -134,6 +140,17 @@ path AS (
             PARTITION BY state_of.source, state_of.property_id, state_of.offer_key
             ORDER BY state_of.valid_from ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         )
+),
+
+answered_on AS (
+    SELECT DISTINCT
+        CASE count_of.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
+        count_of.market,
+        count_of.product_type,
+        count_of.lead_days,
+        count_of.snapshot_date
+    FROM state.cell_count AS count_of
+    WHERE count_of.planned > count_of.rejected + count_of.failed + count_of.not_swept
 ),
 
 -- One row per offer and day on which it was on sale; within an interval its total was seen again until it ended.
@@ -152,29 +169,43 @@ dated AS (
         END AS lowest
     FROM path
     WHERE path.own_total > 0
+),
+
+seen AS (
+    SELECT dated.*
+    FROM dated
+    LEFT JOIN answered_on
+        ON
+            answered_on.source = dated.source
+            AND answered_on.market = dated.market
+            AND answered_on.product_type = dated.product_type
+            AND answered_on.lead_days = date_diff('day', dated.on_date, dated.check_in)
+            AND answered_on.snapshot_date = dated.on_date
+    -- The first and the last day of an interval were answered.
+    WHERE dated.on_date IN (dated.from_date, dated.seen_date) OR answered_on.market IS NOT NULL
 )
 
 SELECT
     any_value(sweep.sweep_id) AS sweep_id,
-    dated.source,
-    dated.market,
-    dated.product_type,
-    date_diff('day', dated.on_date, dated.check_in) AS lead_days,
+    seen.source,
+    seen.market,
+    seen.product_type,
+    date_diff('day', seen.on_date, seen.check_in) AS lead_days,
     count(*) AS offers,
-    count(*) FILTER (WHERE dated.is_answered_later) AS answered_later,
-    count(*) FILTER (WHERE dated.is_answered_later AND NOT dated.is_offered_last) AS gone_later,
-    count(*) FILTER (WHERE dated.is_priced_later) AS comparable,
-    count(*) FILTER (WHERE dated.is_priced_later AND dated.lowest < dated.own_total) AS cheaper_later,
-    count(*) FILTER (WHERE dated.is_priced_later AND dated.last_total > dated.own_total) AS dearer_last,
+    count(*) FILTER (WHERE seen.is_answered_later) AS answered_later,
+    count(*) FILTER (WHERE seen.is_answered_later AND NOT seen.is_offered_last) AS gone_later,
+    count(*) FILTER (WHERE seen.is_priced_later) AS comparable,
+    count(*) FILTER (WHERE seen.is_priced_later AND seen.lowest < seen.own_total) AS cheaper_later,
+    count(*) FILTER (WHERE seen.is_priced_later AND seen.last_total > seen.own_total) AS dearer_last,
     -- Sums of floats differ by the order of the rows; sums of whole billionths do not.
     coalesce(
-        sum(round(ln(dated.lowest::DOUBLE / dated.own_total::DOUBLE) * 1e9)::HUGEINT)
-        FILTER (WHERE dated.is_priced_later), 0
+        sum(round(ln(seen.lowest::DOUBLE / seen.own_total::DOUBLE) * 1e9)::HUGEINT)
+        FILTER (WHERE seen.is_priced_later), 0
     ) / 1e9 AS ln_lowest,
     coalesce(
-        sum(round(ln(dated.last_total::DOUBLE / dated.own_total::DOUBLE) * 1e9)::HUGEINT)
-        FILTER (WHERE dated.is_priced_later), 0
+        sum(round(ln(seen.last_total::DOUBLE / seen.own_total::DOUBLE) * 1e9)::HUGEINT)
+        FILTER (WHERE seen.is_priced_later), 0
     ) / 1e9 AS ln_last
-FROM dated
+FROM seen
 CROSS JOIN night.sweep AS sweep
-GROUP BY dated.source, dated.market, dated.product_type, lead_days
+GROUP BY seen.source, seen.market, seen.product_type, lead_days
