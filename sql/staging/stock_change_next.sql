@@ -1,6 +1,8 @@
 -- One row per room of a cell whose number of bookable rooms differs from the previous answer.
 -- Boards, policies and room stays of a room repeat its number, so it is counted once per room. Among offers that
 -- were last seen at different times, the latest counts: earlier changes have been counted already.
+-- A market that answers without a single offer has more likely failed (see mart.market_silence): its rooms were not
+-- gone, and are not re-opened.
 WITH tonight AS (
     SELECT
         observed.source,
@@ -26,6 +28,7 @@ before AS (
         offer.cell_key,
         offer.room_id,
         max(offer.last_seen_at) AS previous_seen_at,
+        max(offer.valid_from) AS gone_from,
         bool_or(offer.is_offered) AS is_offered,
         first(
             struct_pack(rooms := offer.available_rooms, seen_at := offer.last_seen_at)
@@ -36,32 +39,89 @@ before AS (
     FROM state.offer_open AS offer
     CROSS JOIN ref.analysis AS analysis
     GROUP BY offer.source, offer.property_id, offer.cell_key, offer.room_id
+),
+
+changed AS (
+    SELECT
+        tonight.*,
+        before.last_told,
+        before.previous_seen_at,
+        before.gone_from,
+        before.is_offered
+    FROM tonight
+    INNER JOIN before
+        ON
+            before.source = tonight.source
+            AND before.property_id = tonight.property_id
+            AND before.cell_key = tonight.cell_key
+            AND before.room_id IS NOT DISTINCT FROM tonight.room_id
+    WHERE
+        before.last_told['rooms'] <> tonight.rooms_after
+        -- On sale without a usable number: no re-opening, and no number to compare with.
+        OR NOT before.is_offered
+),
+
+answered AS (
+    SELECT
+        count_of.operation,
+        count_of.market,
+        sweep.started_at,
+        sweep.snapshot_date,
+        sum(count_of.offered) > 0 AS is_selling
+    FROM state.cell_count AS count_of
+    INNER JOIN mart.sweep AS sweep ON sweep.sweep_id = count_of.sweep_id
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        count_of.snapshot_date >= (
+            SELECT min(mart.utc(back.previous_seen_at)::DATE)
+            FROM changed AS back
+            WHERE NOT back.is_offered
+        ) - analysis.silent_nights
+    GROUP BY count_of.operation, count_of.market, sweep.started_at, sweep.snapshot_date
+    HAVING sum(count_of.planned) > sum(count_of.rejected + count_of.failed + count_of.not_swept)
+),
+
+-- As mart.market_silence, which may not exist yet: views are written later in a night.
+silence AS (
+    SELECT
+        CASE answered.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
+        answered.market,
+        answered.started_at,
+        max(answered.started_at) FILTER (WHERE answered.is_selling) OVER so_far AS sold_at
+    FROM answered
+    CROSS JOIN ref.analysis AS analysis
+    WINDOW
+        so_far AS (
+            PARTITION BY answered.operation, answered.market
+            ORDER BY answered.started_at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        )
+    QUALIFY
+        NOT answered.is_selling
+        AND max(answered.snapshot_date) FILTER (WHERE answered.is_selling) OVER so_far
+        >= answered.snapshot_date - analysis.silent_nights
 )
 
 SELECT
     sweep.sweep_id,
     sweep.started_at AS changed_at,
-    coalesce(before.last_told['seen_at'], before.previous_seen_at) AS previous_seen_at,
-    tonight.source,
-    tonight.cell_key,
-    tonight.property_id,
-    tonight.market,
-    tonight.product_type,
-    tonight.check_in,
-    tonight.nights,
-    tonight.party,
-    tonight.room_id,
-    before.last_told['rooms'] AS rooms_before,
-    tonight.rooms_after
-FROM tonight
+    coalesce(changed.last_told['seen_at'], changed.previous_seen_at) AS previous_seen_at,
+    changed.source,
+    changed.cell_key,
+    changed.property_id,
+    changed.market,
+    changed.product_type,
+    changed.check_in,
+    changed.nights,
+    changed.party,
+    changed.room_id,
+    changed.last_told['rooms'] AS rooms_before,
+    changed.rooms_after
+FROM changed
 CROSS JOIN night.sweep AS sweep
-INNER JOIN before
+ANTI JOIN silence
     ON
-        before.source = tonight.source
-        AND before.property_id = tonight.property_id
-        AND before.cell_key = tonight.cell_key
-        AND before.room_id IS NOT DISTINCT FROM tonight.room_id
-WHERE
-    before.last_told['rooms'] <> tonight.rooms_after
-    -- On sale without a usable number: no re-opening, and no number to compare with.
-    OR NOT before.is_offered
+        NOT changed.is_offered
+        AND silence.source = changed.source
+        AND silence.market = changed.market
+        AND silence.started_at = changed.previous_seen_at
+        AND silence.sold_at < changed.gone_from

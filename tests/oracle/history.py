@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -20,9 +20,11 @@ from raw_zone import Sweep
 
 UNOBSERVED_NIGHTS = 2
 UNREQUESTED_DAYS = 14
+SILENT_NIGHTS = 2
 PLAUSIBLE_ROOMS = 10_000
 ANSWERED = {"offered", "no_offer", "absent"}
 SALE = ("source", "property_id", "market", "product_type")
+PLACE = ("source", "market")
 STAY = ("source", "property_id", "market", "product_type", "check_in", "nights", "party")
 CELL = (*STAY, "currency_asked")
 OFFER = (*CELL, "room_stay_id", "room_id", "board_id", "policy", "currency")
@@ -50,6 +52,10 @@ class History:
     latest: Sweep | None = None
     sales: dict[Key, Row] = field(default_factory=dict)
     """Where properties were ever on sale: when they were named last, and whether they are gone for certain."""
+    sold: dict[tuple[str, str], Sweep] = field(default_factory=dict)
+    """Of each source and market, the last night on which it sold anything."""
+    silences: dict[tuple[str, str, datetime], datetime] = field(default_factory=dict)
+    """Nights on which a market sold nothing, and did shortly before: when that was."""
     _dropped: tuple[str, dict[Key, Row]] = ("", {})
 
     def on_sale(self) -> list[Row]:
@@ -126,6 +132,7 @@ def add(history: History, sweep: Sweep) -> None:
     _add_offers(history, sweep, asked, observed, whole)
     _add_cells(history, sweep, asked, whole, doubtful)
     _note_sales(history, sweep, whole)
+    _note_silences(history, sweep)
     for key, row in observed.items():
         if row["source"] == "detail":
             history.penalties[key] = sweep.penalties[row["search_id"], row["offer_no"]]
@@ -299,10 +306,30 @@ def _count_rooms(history: History, observed: dict[Key, Row]) -> None:
             if row["is_offered"] and row["available_rooms"] is not None and row["available_rooms"] <= PLAUSIBLE_ROOMS
         ]
         rooms_before = -max(reported)[1] if reported else None
-        if (rooms_before is not None and rooms_before != after) or not any(row["is_offered"] for row in known):
+        is_back = not any(row["is_offered"] for row in known)
+        if is_back and _was_only_silent(history, known):
+            continue
+        if (rooms_before is not None and rooms_before != after) or is_back:
             history.stock_changes.append(
                 dict(zip((*CELL, "room_id"), room, strict=True)) | {"before": rooms_before, "after": after}
             )
+
+
+def _was_only_silent(history: History, known: list[Row]) -> bool:
+    """Whether a room was missing only while its whole market was, which says nothing about it."""
+    seen_at, gone_at = (max(row[name] for row in known) for name in ("last_seen_at", "valid_from"))
+    sold_at = history.silences.get((known[0]["source"], known[0]["market"], seen_at))
+    return sold_at is not None and bool(sold_at < gone_at)
+
+
+def _note_silences(history: History, sweep: Sweep) -> None:
+    for place in {key_of(cell, PLACE) for cell in sweep.cells if cell["status"] in ANSWERED}:
+        if any(cell["status"] == "offered" for cell in sweep.cells if key_of(cell, PLACE) == place):
+            history.sold[place] = sweep
+        elif place in history.sold:
+            sold = history.sold[place]
+            if sold.snapshot_date >= sweep.snapshot_date - timedelta(days=SILENT_NIGHTS):
+                history.silences[(*place, sweep.started_at)] = sold.started_at
 
 
 def _add_cells(
