@@ -1,6 +1,7 @@
 -- One row per open finding: `nightaudit explain FLAG` traces it to its raw answers.
 -- hours_flagged: Hours from first_flagged_at to the start of the last sweep that observed its evidence.
 -- confirmation: Result of the last re-query: `confirmed`, `gone` or `not_confirmable`; NULL: not re-queried.
+-- It is NULL also if a later sweep found again what a re-query did not.
 -- confirmation_reason: Why it could not be confirmed; NULL: confirmed, gone or not re-queried.
 -- confirmed_at: When the last search of that re-query was sent, UTC; NULL: none was sent.
 -- confirmation_raw_address: Raw addresses of the answers to that re-query, separated by spaces.
@@ -22,3 +23,4 @@ LEFT JOIN (
     ON
         confirmation.flag_id = flag.flag_id
         AND confirmation.run_at >= flag.first_flagged_at
+        AND (confirmation.outcome <> 'gone' OR confirmation.run_at >= flag.last_flagged_at)
