@@ -41,7 +41,7 @@ before AS (
     GROUP BY offer.source, offer.property_id, offer.cell_key, offer.room_id
 ),
 
-changed AS (
+changed AS MATERIALIZED (
     SELECT
         tonight.*,
         before.last_told,
