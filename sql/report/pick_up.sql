@@ -1,4 +1,5 @@
 -- One row per source, property and check-in with rooms picked up, given back or re-opened: a lower bound.
+-- Never sum over check-ins: a room sold for several nights is missing at each check-in that these nights concern.
 -- picked_up: Number of rooms picked up (sold): for each room type the largest value of its cells, as they share rooms.
 -- given_back: Number of rooms given back, or newly put on sale, counted in the same way.
 -- reopenings: Number of times that room types were gone and came back, by the cell that saw it most.
