@@ -8,7 +8,7 @@
 -- is_before: Whether the interval began before the promotion, and was last seen in the reference_days before it.
 -- longest_unseen_days: Days: longest time until the price of the offer differed in which it was not observed.
 -- Within an interval, that is at least the mean time between two sightings: the state has how often an offer was seen
--- at one price, not when. While it was gone, it cost nothing, and that is known.
+-- at one price, not when. From one day to the next, nothing is unseen. While it was gone, it cost nothing.
 -- highest: Highest total of the offer ever seen, in currency.
 WITH latest AS NOT MATERIALIZED (
     SELECT
@@ -54,8 +54,11 @@ observed AS MATERIALIZED (
         CASE
             WHEN history.is_offered
                 THEN
-                    date_diff('day', mart.utc(history.valid_from), mart.utc(history.last_seen_at))
-                    // nullif(history.snapshots - 1, 0)
+                    nullif(
+                        date_diff('day', mart.utc(history.valid_from), mart.utc(history.last_seen_at))
+                        // nullif(history.snapshots - 1, 0),
+                        1
+                    )
         END AS days_between
     FROM mart.offer_history AS history
     -- An inner join, unlike a semi join, passes a filter on the property to both sides; and it reads keys only.
@@ -158,7 +161,9 @@ SELECT
     NULL AS dearest_plain,
     FALSE AS is_before,
     latest.total AS highest,
-    date_diff('day', mart.utc(latest.valid_from), mart.utc(latest.last_seen_at)) // nullif(latest.snapshots - 1, 0)
-        AS longest_unseen_days
+    nullif(
+        date_diff('day', mart.utc(latest.valid_from), mart.utc(latest.last_seen_at)) // nullif(latest.snapshots - 1, 0),
+        1
+    ) AS longest_unseen_days
 FROM latest
 WHERE latest.valid_from <= latest.first_seen_at

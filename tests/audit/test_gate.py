@@ -332,7 +332,7 @@ def test_an_audit_killed_before_its_message_is_reported_later(lake, receiver, mo
     async def loaded_already(_):
         pass
 
-    monkeypatch.setattr(nightly.steps, "collect", loaded_already)
+    monkeypatch.setattr(nightly.night_sweep, "collect", loaded_already)
     settings = settings_of(lake, notify_webhook=address)
     audited(lake, 0, doubled(clean_night(0)), settings=settings)
     tomorrow = started_at(1)
