@@ -25,4 +25,5 @@ SELECT
     date_diff('day', mart.utc(began_at), mart.utc(ended_at)) AS days
 FROM answered
 CROSS JOIN ref.analysis AS analysis
-QUALIFY days >= analysis.reference_days
+-- From one day to the next is no pause.
+QUALIFY days >= greatest(analysis.reference_days, 2)
