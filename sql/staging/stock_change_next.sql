@@ -59,46 +59,6 @@ changed AS MATERIALIZED (
         before.last_told['rooms'] <> tonight.rooms_after
         -- On sale without a usable number: no re-opening, and no number to compare with.
         OR NOT before.is_offered
-),
-
-answered AS (
-    SELECT
-        count_of.operation,
-        count_of.market,
-        sweep.started_at,
-        sweep.snapshot_date,
-        sum(count_of.offered) > 0 AS is_selling
-    FROM state.cell_count AS count_of
-    INNER JOIN mart.sweep AS sweep ON sweep.sweep_id = count_of.sweep_id
-    CROSS JOIN ref.analysis AS analysis
-    WHERE
-        count_of.snapshot_date >= (
-            SELECT min(mart.utc(back.previous_seen_at)::DATE)
-            FROM changed AS back
-            WHERE NOT back.is_offered
-        ) - analysis.silent_nights
-    GROUP BY count_of.operation, count_of.market, sweep.started_at, sweep.snapshot_date
-    HAVING sum(count_of.planned) > sum(count_of.rejected + count_of.failed + count_of.not_swept)
-),
-
--- As mart.market_silence, which may not exist yet: views are written later in a night.
-silence AS (
-    SELECT
-        CASE answered.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
-        answered.market,
-        answered.started_at,
-        max(answered.started_at) FILTER (WHERE answered.is_selling) OVER so_far AS sold_at
-    FROM answered
-    CROSS JOIN ref.analysis AS analysis
-    WINDOW
-        so_far AS (
-            PARTITION BY answered.operation, answered.market
-            ORDER BY answered.started_at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        )
-    QUALIFY
-        NOT answered.is_selling
-        AND max(answered.snapshot_date) FILTER (WHERE answered.is_selling) OVER so_far
-        >= answered.snapshot_date - analysis.silent_nights
 )
 
 SELECT
@@ -118,7 +78,7 @@ SELECT
     changed.rooms_after
 FROM changed
 CROSS JOIN night.sweep AS sweep
-ANTI JOIN silence
+ANTI JOIN night.market_silence AS silence
     ON
         NOT changed.is_offered
         AND silence.source = changed.source

@@ -63,46 +63,6 @@ state_of AS (
         AND offer.check_in >= (SELECT min(first_begun.check_in) FROM begun AS first_begun)
 ),
 
-answered AS (
-    SELECT
-        count_of.operation,
-        count_of.market,
-        sweep.started_at,
-        sweep.snapshot_date,
-        sum(count_of.offered) > 0 AS is_selling
-    FROM state.cell_count AS count_of
-    INNER JOIN mart.sweep AS sweep ON sweep.sweep_id = count_of.sweep_id
-    CROSS JOIN ref.analysis AS analysis
-    WHERE
-        count_of.snapshot_date >= (
-            SELECT min(mart.utc(gone.last_seen_at)::DATE)
-            FROM begun AS gone
-            WHERE NOT gone.is_offered
-        ) - analysis.silent_nights
-    GROUP BY count_of.operation, count_of.market, sweep.started_at, sweep.snapshot_date
-    HAVING sum(count_of.planned) > sum(count_of.rejected + count_of.failed + count_of.not_swept)
-),
-
--- As mart.market_silence, which may not exist yet: views are written later in a night.
-silence AS (
-    SELECT
-        CASE answered.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
-        answered.market,
-        answered.started_at,
-        max(answered.started_at) FILTER (WHERE answered.is_selling) OVER so_far AS sold_at
-    FROM answered
-    CROSS JOIN ref.analysis AS analysis
-    WINDOW
-        so_far AS (
-            PARTITION BY answered.operation, answered.market
-            ORDER BY answered.started_at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        )
-    QUALIFY
-        NOT answered.is_selling
-        AND max(answered.snapshot_date) FILTER (WHERE answered.is_selling) OVER so_far
-        >= answered.snapshot_date - analysis.silent_nights
-),
-
 path AS (
     SELECT
         state_of.*,
@@ -122,7 +82,7 @@ path AS (
         mart.utc(state_of.last_seen_at)::DATE AS seen_date
     FROM state_of
     -- Missing only in a silence: whether it was gone is unknown.
-    ANTI JOIN silence
+    ANTI JOIN night.market_silence AS silence
         ON
             NOT state_of.is_offered
             AND silence.source = state_of.source

@@ -106,6 +106,20 @@ _WITH = {
         Table("market_silent", "", (), (required("operation", TEXT, ""), required("market", TEXT, ""))),
         (),
     ),
+    "night.market_silence": (
+        Table(
+            "market_silence",
+            "",
+            (),
+            (
+                required("source", TEXT, ""),
+                required("market", TEXT, ""),
+                required("started_at", INSTANT, ""),
+                required("sold_at", INSTANT, ""),
+            ),
+        ),
+        (),
+    ),
     "night.failed_rule": (Table("failed_rule", "", (), (Column("relation", TEXT, ""),)), ()),
     # What the choice of properties for detail searches, and of offers to quote, is asked with: one row each.
     "given": (
