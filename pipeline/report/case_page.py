@@ -171,7 +171,7 @@ def _notes(case: Row) -> list[str]:
             "every night: it stays open until a newer price keeps the floor, or this one is too old."
         )
     if sums and case["exposure_eur"] is not None and (in_euro := money(case["exposure_eur"], "EUR")) != sums:
-        notes.append(f"In euro at the day's rates, of a stay in two currencies the larger amount: {in_euro}.")
+        notes.append(f"In euro at the day's rates; for a stay in two currencies, the larger amount: {in_euro}.")
     if case["scope"] != "property" and case["share_pct"] is not None:
         judged = counted(case["properties_judged"], "property", "properties")
         notes.append(f"Found at {percent(case['share_pct'], 0)} of the {judged} of the market that are on sale.")

@@ -13,7 +13,7 @@ SINCE: Final = Column("since", "Found since")
 # For the notes of tables with a cost.
 NOTE: Final = (
     "Cost adds up one price difference for each property, market and stay, the middle one of its offers (the lower of "
-    "two), in euro at the day's reference rates (`nightaudit load rates`); of a stay in two currencies, it is the "
+    "two), in euro at the day's reference rates (`nightaudit load rates`); for a stay in two currencies, it is the "
     "larger one. Without a rate, what is in other currencies follows what is known in euro, however much it is. What "
     "is not about an amount, such as a property gone quiet, comes last."
 )

@@ -332,16 +332,16 @@ def test_each_problem_has_a_page_before_another_one_has_a_second(monkeypatch):
     assert OfThree(None, Scope()).case_pages == {"a", "c"}
 
 
-LARGER = "of a stay in two currencies the larger amount"
+LARGER = "for a stay in two currencies, the larger amount"
 
 
 @pytest.mark.parametrize(
     ("currency", "in_euro", "said"),
     [
-        ("SEK", Decimal("9.00"), [f"In euro at the day's rates, {LARGER}: 9.00 EUR."]),
+        ("SEK", Decimal("9.00"), [f"In euro at the day's rates; {LARGER}: 9.00 EUR."]),
         ("JPY", None, []),
         ("EUR", Decimal("90.00"), []),
-        ("EUR", Decimal("92.00"), [f"In euro at the day's rates, {LARGER}: 92.00 EUR."]),
+        ("EUR", Decimal("92.00"), [f"In euro at the day's rates; {LARGER}: 92.00 EUR."]),
     ],
 )
 def test_amounts_of_another_currency_are_given_in_euro_as_well(currency, in_euro, said):
