@@ -1,6 +1,6 @@
 """One night of a publication: what a sweep changes, range by range, and the findings over all ranges."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -41,7 +41,8 @@ from pipeline.publish.summaries import SUMMED, SummedWith, sum_again, sum_up, wr
 # DuckDB's share of the 700 MB of the process that combines the ranges' results, which it also holds.
 _MEMORY_OVER_ALL = "300MB"
 # Its share of a process that computes a night of a single range. If a part of the night does not fit, it gets more.
-_MEMORY_ALONE = "500MB"
+# Two threads write Parquet beyond it, and the process itself takes 180 MB.
+_MEMORY_ALONE = "400MB"
 
 T = TypeVar("T")
 
@@ -115,7 +116,7 @@ class NightBuild:
         `with_rates_of` is what the ranges' contributions were computed with; see `summed_with`.
         """
         if len(self._jobs) == 1:
-            write_summaries(self.session)
+            self._sparingly(lambda: write_summaries(self.session))
         else:
             sum_up(self.session, self._summed)
             sum_again(self.session, self.lake, with_rates_of)
@@ -156,7 +157,7 @@ class NightBuild:
 
     def _across(self, work: Work[T], reads: Iterable[str] = ()) -> list[T]:
         if len(self._jobs) == 1:
-            return [self._alone(work)]
+            return [self._sparingly(lambda: work(self.session, self._jobs[0]))]
         # Other processes can read the file only while no session has it open for writing.
         self.session.execute("CHECKPOINT nightaudit")
         self.session.execute("USE memory")
@@ -167,16 +168,16 @@ class NightBuild:
             attach(self.session, self.file)
             self.session.execute(SEARCH_PATH)
 
-    def _alone(self, work: Work[T]) -> T:
-        session, (job,) = self.session, self._jobs
+    def _sparingly(self, work: Callable[[], T]) -> T:
+        """Do work that can be repeated: in little memory, or in more if that is not enough."""
         try:
-            session.execute(f"SET memory_limit = '{_MEMORY_ALONE}'")
-            return work(session, job)
+            self.session.execute(f"SET memory_limit = '{_MEMORY_ALONE}'")
+            return work()
         except duckdb.OutOfMemoryException:
-            session.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-            return work(session, job)
+            self.session.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+            return work()
         finally:
-            session.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+            self.session.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
 
     def _load_changes(self, nights: Sequence[RangeNight]) -> None:
         """Append the night's changes to the lake, once."""

@@ -132,7 +132,7 @@ def test_a_night_in_one_range_gets_more_memory_only_if_it_needs_it(copied, monke
 
     monkeypatch.setattr(night_build, "find_in_range", find)
     republish_all(copied, lambda: None)
-    assert limits == ["476.8 MiB", "1.3 GiB", "476.8 MiB", "476.8 MiB"]
+    assert limits == ["381.4 MiB", "1.3 GiB", "381.4 MiB", "381.4 MiB"]
     assert contents(copied) == expected
 
 
