@@ -25,7 +25,7 @@ BEFORE = "20291231T020000Z-aaaaaa"
 PART = "normalise"
 _PRODUCT = b'"productId"'
 _PEERS = (
-    ("orjson", "orjson.loads alone", 0.40),
+    ("orjson", "orjson.loads alone", 0.45),
     ("msgspec", "msgspec's typed decode alone", None),
     ("dlt parquet", "dlt, Parquet loader", 17),
     ("dlt default", "dlt with default settings", 100),

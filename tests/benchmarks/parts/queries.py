@@ -64,7 +64,7 @@ def measure(size: Size, folder: Path) -> Result:
             "AND schema_name = 'report' ORDER BY 1"
         ).fetchall()
         for (name,) in relations:
-            result.rows.append(_timed(session, name, f"FROM {name}", {}, 2.0 if is_whole else None, size))
+            result.rows.append(_timed(session, name, f"FROM {name}", {}, 1.0 if is_whole else None, size))
     return result
 
 

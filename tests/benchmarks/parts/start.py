@@ -51,7 +51,7 @@ def measure(size: Size, folder: Path) -> Result:
     lake = Lake(str(folder / "lake"))
     make_history(lake, World(3, 2))
     environment = _environment(lake.root)
-    for what, arguments, most in (("--help", ["--help"], 0.5), ("query", ["query", "SELECT 42"], 1.0)):
+    for what, arguments, most in (("--help", ["--help"], 0.15), ("query", ["query", "SELECT 42"], 0.4)):
         costs = [cost_of_command([*_COMMAND, *arguments], environment) for _ in range(size.of(5, 1))]
         for kind, seconds in (("elapsed", [it.wall_s for it in costs]), ("CPU", [it.cpu_s for it in costs])):
             value, is_wall = statistics.median(seconds), kind == "elapsed"

@@ -144,7 +144,7 @@ def _pace(result: Result, size: Size, base: str, folder: Path) -> None:
     note = f"the most of {len(found)} sweeps"
     what = "most requests in any 999 ms"
     result.rows += [
-        ratio_row(PART, f"allowed rate ({rate}/s) used by a paced sweep", used, 0.97),
+        ratio_row(PART, f"allowed rate ({rate}/s) used by a paced sweep", used, 0.99),
         Row(PART, what, highest, "requests", min(most), highest, limit, highest <= rate, note),
     ]
 
