@@ -50,7 +50,6 @@ MOST_LINES = 250
 # Longer modules, each with its reason.
 LONGER = {
     "pipeline/cli/commands.py": "the signature and help of every command, in the order of --help",
-    "pipeline/lake/objects.py": "all that is done with the objects of a lake",
     "pipeline/night/verify.py": "one look at all files of a lake, and at what they say about each other",
     "pipeline/normalise/segment.py": "one segment of answers, from its bodies to its files",
     "pipeline/normalise/tolerant.py": "the tolerant reader, one function for each object of the wire",

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from typing import Final
 
 from pipeline.lake.database import query_published
-from pipeline.lake.objects import Lake
+from pipeline.lake.lake import Lake
 from pipeline.sample.generate import Rows, as_csv, map_rows, place_rows, weight_rows
 from pipeline.sandbox.world import planted
 from pipeline.sandbox.world.fx import REFERENCE_RATES

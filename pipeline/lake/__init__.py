@@ -1,6 +1,7 @@
 """The lake: where every file is, and how it is read and written.
 
-objects          a lake: its objects, the folder of its tables, its one writer at a time
+lake             a lake: its address, the folder of its tables, its one writer at a time
+objects          the objects in its folder: written, read, removed
 layout           its paths
 mark             lake.json
 writer_lock      the lock of a lake's folder
@@ -25,6 +26,6 @@ s3               a lake on S3: its log of commits, and this machine's copy of it
 """
 
 from pipeline.lake.files import beside, building, put_in_place, sync, write_in_place
-from pipeline.lake.objects import Lake
+from pipeline.lake.lake import Lake
 
 __all__ = ["Lake", "beside", "building", "put_in_place", "sync", "write_in_place"]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from pipeline.domain.errors import CallsUsedUp, CorruptObject
-from pipeline.lake.objects import Lake
+from pipeline.lake.lake import Lake
 
 # The cap is leased in at least this many parts, so that a lost lease costs little.
 _LEASES_PER_DAY = 100

@@ -20,7 +20,7 @@ from pipeline.lake.column_sql import as_stored
 from pipeline.lake.database import connect
 from pipeline.lake.delta import replace_files
 from pipeline.lake.files import building, touch
-from pipeline.lake.objects import Lake
+from pipeline.lake.lake import Lake
 from pipeline.lake.sweep_files import COMPACT
 
 _FILE_BYTES = 128_000_000

@@ -14,7 +14,7 @@ from pipeline.domain.texts import literal
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.column_sql import as_stored, select_columns
 from pipeline.lake.files import beside, put_in_place
-from pipeline.lake.objects import Lake
+from pipeline.lake.lake import Lake
 from pipeline.lake.sweep_files import files_of_sweep, quarantine_file, refuse_retired
 from pipeline.lake.user_sql import CANNOT_RUN, LIST_RELATIONS, UNSAFE_OPTIMIZERS
 

@@ -17,7 +17,7 @@ from deltalake.transaction import AddAction
 from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import Table
 from pipeline.lake.checksums import Recorded, note_gone, refuse_damaged
-from pipeline.lake.objects import Lake
+from pipeline.lake.lake import Lake
 from pipeline.lake.table_log import CHECKPOINT_EVERY, existing, files_of, forget, note_log, reading, record_log
 from pipeline.process.failures import as_ours
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pipeline.lake.checksums import FOLDER, Recorded
 from pipeline.lake.files import PASSING, is_finished
+from pipeline.lake.lake import Lake
 from pipeline.lake.mark import MARK
-from pipeline.lake.objects import Lake
 
 # Folders in which the lake writes and records every file itself.
 _OURS = ("raw", "tables", "published", "state", "quotes", "reports", "nights", "durations", "calls", MARK)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from pipeline.domain.errors import NightauditError
 from pipeline.lake.files import PASSING
-from pipeline.lake.objects import Lake
+from pipeline.lake.lake import Lake
 from pipeline.lake.raw import read_manifest
 from pipeline.lake.sweep_files import sweep_of
 

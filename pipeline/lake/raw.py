@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pipeline.domain.addresses import host_alone
 from pipeline.domain.errors import CorruptObject, UnknownSweep, first_line
 from pipeline.domain.shards import Partition, Shard, all_segments
-from pipeline.lake.objects import Lake
+from pipeline.lake.lake import Lake
 from pipeline.lake.records import read_record, write_record
 
 _HINT = "Restore it from a backup; the raw answers are untouched."

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pipeline.domain.errors import CorruptObject, InputError
 from pipeline.domain.tables import SEARCH
 from pipeline.lake.database import connect, select_files
-from pipeline.lake.objects import Lake
+from pipeline.lake.lake import Lake
 from pipeline.lake.raw import RawRecord, read_manifest, read_shard
 from pipeline.lake.sweep_files import files_of_sweep
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 import msgspec
 
 from pipeline.domain.errors import CorruptObject
-from pipeline.lake.objects import Lake
+from pipeline.lake.lake import Lake
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import OFFER, Table
 from pipeline.lake.delta import committed_files, is_committed
-from pipeline.lake.objects import Lake
+from pipeline.lake.lake import Lake
 
 COMPACT, KEPT = "compact-", "-kept"
 

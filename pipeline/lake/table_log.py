@@ -12,7 +12,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import Table
 from pipeline.lake.checksums import Recorded, note_begun, note_gone, note_there, record, refuse_damaged, sum_of_file
-from pipeline.lake.objects import Lake
+from pipeline.lake.lake import Lake
 
 # Commits between two checkpoints; without them each commit would read the log of all nights before.
 CHECKPOINT_EVERY = 10

@@ -107,8 +107,8 @@ def undisturbed(sandbox, nights, tmp_path_factory):
 
 # What happens within publishing alone is tested there.
 POINTS = {
-    "just after a shard has landed": "pipeline.lake.objects:Lake.put_new:3:after",
-    "between two files of a segment": "pipeline.lake.objects:Lake.put:3:after",
+    "just after a shard has landed": "pipeline.lake.objects:Objects.put_new:3:after",
+    "between two files of a segment": "pipeline.lake.objects:Objects.put:3:after",
     "between the commits of two tables": "pipeline.sweep.load:commit_files:3:after",
     "after the changes are loaded": "pipeline.publish.night_build:commit_files:1:after",
     "between ledger and rename": "pipeline.publish.publish:enter:1:after",
@@ -135,8 +135,8 @@ def test_a_killed_night_is_resumed_to_the_same_tables(sandbox, nights, undisturb
 
 
 FULL = {
-    "raw": "pipeline.lake.objects:Lake.put_new:3:full",
-    "segment": "pipeline.lake.objects:Lake.put:2:full",
+    "raw": "pipeline.lake.objects:Objects.put_new:3:full",
+    "segment": "pipeline.lake.objects:Objects.put:2:full",
     "table": "pipeline.sweep.load:commit_files:2:full",
     "changes": "pipeline.publish.night_build:commit_files:1:full",
     "published file": "pipeline.publish.publish:_build:1:full",

@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from pipeline.domain.errors import LakeBusy, NightauditError
 from pipeline.lake.s3.commit_log import Act, Claim
@@ -118,7 +118,27 @@ class Section:
 
 
 @contextmanager
-def claimed(copy: Copy, what: str) -> Iterator[Section]:
+def brought_up_and_claimed(copy: Copy, what: str, locked: AbstractContextManager[None]) -> Iterator[Section]:
+    """Bring a copy up to date, hold the lock of its folder (`locked`), and claim the lake in the store.
+
+    Raises LakeBusy if another process of this machine, or another machine, is writing to the lake.
+    """
+    with ExitStack() as held:
+        with copy.alone():
+            is_up_to_date = copy.bring_up(is_to_write=True)
+            held.enter_context(locked)
+            if not is_up_to_date:
+                raise LakeBusy(
+                    f"Another process on this machine was writing to the lake {copy.address} until just now.",
+                    kept="Nothing was started.",
+                    hint="Run the command again.",
+                )
+            section = held.enter_context(_claimed(copy, what))
+        yield section
+
+
+@contextmanager
+def _claimed(copy: Copy, what: str) -> Iterator[Section]:
     """Claim the lake in the store; the caller holds the lock of the copy, which is up to date.
 
     Raises LakeBusy if another machine holds it, or has taken it over.
