@@ -51,7 +51,6 @@ MOST_LINES = 250
 LONGER = {
     "pipeline/cli/commands.py": "the signature and help of every command, in the order of --help",
     "pipeline/night/verify.py": "one look at all files of a lake, and at what they say about each other",
-    "pipeline/normalise/segment.py": "one segment of answers, from its bodies to its files",
     "pipeline/normalise/tolerant.py": "the tolerant reader, one function for each object of the wire",
     "pipeline/report/promotions.py": "one page: its sections in order",
     "pipeline/sandbox/world/prices.py": "all that a simulated price is made of",

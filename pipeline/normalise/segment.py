@@ -20,6 +20,7 @@ from pipeline.domain.tables import PROPERTY_CONTENT, ROOM_CONTENT
 from pipeline.lake import Lake
 from pipeline.lake.raw import RawRecord, raw_address, read_shard, second_look
 from pipeline.normalise.interned import Interned
+from pipeline.normalise.parquet import encode_table
 from pipeline.normalise.read_answer import Reading, read_answer
 from pipeline.normalise.refusals import Refusal
 from pipeline.normalise.request import Asked, asked_for, asked_of_request, sent_ids, under_own_id
@@ -29,18 +30,6 @@ from pipeline.supplier.error_bodies import error_codes, error_messages
 
 # Raised whenever the same raw answers give different rows.
 RULES_VERSION = 8
-
-# The best trade of size against speed, measured on generated nights.
-_ZSTD_LEVEL = 3
-_TEXT_LIKE = {
-    "search_id", "searched_at", "property_id", "check_in", "nights", "room_stay_id", "board_id",
-    "policy_key", "promotion_key", "available_rooms", "free_cancel_hours", "free_cancel_until", "discount_pct",
-    "code", "window_hours", "penalty_pct", "penalty_nights", "start_at", "end_at", "started_at", "ended_at",
-}  # fmt: skip
-# Room and product ids stay plain: zstd compresses their runs, and their differences vary widely.
-_DELTA = {"offer_no", "total", "pre_promo_total", "floor", "penalty_no", "promotion_no"}
-# The columns by which readers skip files; statistics of all the others would take a fifth of the writing time.
-_STATISTICS = {"sweep_id", "market", "search_id", "searched_at", "property_id", "check_in"}
 
 # Tables for which a segment may have no rows.
 _HELD = frozenset(
@@ -70,14 +59,14 @@ class _Note:
     result: SegmentResult
 
 
-_NOTE = b"nightaudit.segment"
+_NOTE = "nightaudit.segment"
 
 
 def done(lake: Lake, sweep_id: str, segment: Segment) -> SegmentResult | None:
     """Return the result of a segment if all its files are complete and made from the present shards."""
     try:
         metadata = pq.read_metadata(lake.local(lake.table_file("cell", sweep_id, segment.name))).metadata or {}
-        note = msgspec.json.decode(metadata[_NOTE], type=_Note)
+        note = msgspec.json.decode(metadata[_NOTE.encode()], type=_Note)
         sizes = {
             name: lake.local(lake.table_file(name, sweep_id, segment.name)).stat().st_size for name in note.file_bytes
         }
@@ -124,7 +113,7 @@ def normalise_segment(
         lake.remove(lake.table_file(name, sweep_id, segment.name))
     for name, table in built.items():
         note = msgspec.json.encode(_Note(_shards_there(lake, sweep_id, segment), file_bytes, result))
-        data = encode_table(table, note if name == "cell" else b"")
+        data = encode_table(table, {_NOTE: note.decode()} if name == "cell" else None)
         file_bytes[name] = len(data)
         lake.put(lake.table_file(name, sweep_id, segment.name), data)
     return result
@@ -239,31 +228,3 @@ def _without_collector() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def encode_table(table: pa.Table, note: bytes = b"") -> bytes:
-    """Return a table as one Parquet object, in the encodings that compress best, with `note` in its footer."""
-    names = table.column_names
-    delta = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA}
-    dictionary = [
-        name
-        for name, column in zip(names, table.columns, strict=True)
-        if name in _TEXT_LIKE or pa.types.is_dictionary(column.type) or pa.types.is_string(column.type)
-    ]
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(
-        sink,
-        table.schema,
-        compression="zstd",
-        compression_level=_ZSTD_LEVEL,
-        use_dictionary=dictionary,
-        column_encoding=delta,
-        write_statistics=[name for name in names if name in _STATISTICS],
-        store_decimal_as_integer=True,
-        store_schema=False,
-        write_page_checksum=True,
-    ) as writer:
-        writer.write_table(table, row_group_size=1 << 20)
-        if note:
-            writer.add_key_value_metadata({_NOTE.decode(): note.decode()})
-    return bytes(sink.getvalue())

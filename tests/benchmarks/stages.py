@@ -14,7 +14,8 @@ from pipeline.lake import Lake
 from pipeline.lake.raw import RawRecord, read_shard
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.offers import collect_offers
-from pipeline.normalise.segment import encode_table, normalise_segment, rows_of_answers
+from pipeline.normalise.parquet import encode_table
+from pipeline.normalise.segment import normalise_segment, rows_of_answers
 from pipeline.supplier.bodies import inflate
 from pipeline.supplier.wire import MultiAnswer
 from pipeline.sweep.load import load_partitions

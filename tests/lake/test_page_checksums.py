@@ -14,7 +14,7 @@ from pipeline.domain.tables import CASE_NOTE
 from pipeline.lake import Lake
 from pipeline.lake.delta import commit_rows, committed_files
 from pipeline.lake.raw import RawRecord, encode_shard
-from pipeline.normalise.segment import encode_table
+from pipeline.normalise.parquet import encode_table
 
 ROWS = 200
 

@@ -21,7 +21,7 @@ from benchmarks.simulated import World
 
 from pipeline.lake import Lake
 from pipeline.lake.ledger import enter
-from pipeline.normalise.segment import encode_table
+from pipeline.normalise.parquet import encode_table
 from pipeline.publish import LedgerEntry, publish
 
 PART = "publish"
