@@ -46,6 +46,9 @@ TESTED_ELSEWHERE = {
     "sample": "tests/inputs and tests/docs load the samples",
 }
 
+# Folders that list only some of their modules.
+LISTS_A_PART = {"pipeline/report": "the pages; their parts are found from them"}
+
 MOST_LINES = 250
 # Longer modules, each with its reason.
 LONGER = {
@@ -71,6 +74,24 @@ def files(*folders: str) -> list[Path]:
 
 def test_nothing_lies_loose_in_pipeline_but_settings():
     assert {path.name for path in (ROOT / "pipeline").iterdir() if path.is_file()} == LOOSE
+
+
+def test_a_folder_that_lists_its_modules_lists_them_all():
+    """A newcomer reads the list first: what it leaves out is not looked for, and what is gone is looked for in vain."""
+    modules = defaultdict(set)
+    for path in files("pipeline"):
+        modules[path.parent].add(path.stem)
+        if len(path.parts) > 2:
+            modules[path.parent.parent].add(path.parent.name)
+    for folder, there in modules.items():
+        text = ast.get_docstring(ast.parse((ROOT / folder / "__init__.py").read_text())) or ""
+        listed = {
+            name for line in re.findall(r"^ *(\w+(?:, \w+)*) {2,}\S", text, re.MULTILINE) for name in line.split(", ")
+        }
+        assert listed - there == set(), f"{folder} lists what is gone"
+        missing = there - listed - {"__init__", "__main__"}
+        if listed and str(folder) not in LISTS_A_PART:
+            assert missing == set(), f"{folder} does not list all"
 
 
 def test_a_module_is_named_by_a_noun_or_a_verb():

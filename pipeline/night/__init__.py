@@ -1,13 +1,17 @@
 """A night: all stages in order.
 
-steps          begin or resume a sweep, collect it, close what an earlier day left open
-gate           audit, then publish what passed
-summary        the result of the night
-overview       the sweeps of a lake and how far each has come
-care           few files, retention, clean-up
-choose_detail  which properties a detail sweep covers
-confirm        flagged cells, requested again
-outlook        what a night would request and cost
-quotes         a run of quotes
-rebuild        everything after raw, built again offline
+nightly          the steps of a night, in order: read this first
+night            the value that each step takes and returns
+night_sweep      begin or resume a sweep, and collect it
+read_spec, choose_detail, supplier, search_body   what is requested: from whom, and how
+senders, ask_block, aside     work that other machines or another process do
+gate, tolerance               audit, then publish what passed; what counts as usable
+send_alerts, step_lines, summary                  messages, log lines, the result
+latest, durations, metrics    what is recorded of nights and their steps
+overview, outlook             the sweeps of a lake; what a night would request and cost
+care             few files, retention, clean-up
+verify, compare_raw, witnesses, repair            damage: found, and how it is repaired
+rebuild          everything after raw, built again offline
+confirm, confirm_plan, confirm_settle             flagged cells, requested again
+quotes           a run of quotes
 """

@@ -12,12 +12,16 @@
     shared_pace   the same for several processes, by send slots that they lease
     shared_calls  the daily cap of several machines
     rate_store    the Redis that keeps both
+    rate_mark     whether the workers of a cluster share it
     store_away    what is raised when it does not answer, and how long to wait for it
     retries       which failures are retried, and after how long
     exchange      one request and its response, within limits of time and bytes
     connection    the pool
     failures      errors of the layers below as our failures
+    envelope      an answer as a whole: whether it is one
+    error_bodies, failure_signs   errors in an answer, in the document's shapes and in others
     bodies        inflating within a limit, and recognising JSON
+    secret_texts  secrets in what the supplier answers, replaced
 
 The answers of a sweep are not decoded here: they land as received.
 """
