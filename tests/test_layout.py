@@ -77,7 +77,7 @@ def test_nothing_lies_loose_in_pipeline_but_settings():
 
 
 def test_a_folder_that_lists_its_modules_lists_them_all():
-    """A newcomer reads the list first: what it leaves out is not looked for, and what is gone is looked for in vain."""
+    """A newcomer reads the list first: what it leaves out is overlooked, and what is gone cannot be found."""
     modules = defaultdict(set)
     for path in files("pipeline"):
         modules[path.parent].add(path.stem)

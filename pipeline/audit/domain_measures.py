@@ -6,15 +6,39 @@ compared.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
+import msgspec
 
 from pipeline.audit.results import ALL, Measure, rounded
 from pipeline.domain.search import ANSWERED, NODES_PER_SEARCH, STATUSES
 from pipeline.lake.database import rows_of
 from pipeline.lake.raw import Manifest
-from pipeline.lake.relations import declared, relation
+from pipeline.lake.relations import declarations, relation
+
+
+class DeclaredMeasure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `measures.toml` says about a measure; its head explains each key."""
+
+    severity: Literal["critical", "warning"]
+    side: Literal["low", "high", "both"]
+    kind: Literal["share", "rare", "level"]
+    meaning: str
+    harmless: float = 0.0
+
+
+class DeclaredMeasures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table that a relation of `sql/measure` is about, and its measures by column."""
+
+    name: str
+    table: str
+    measures: dict[str, DeclaredMeasure]
+
+
+def declared_measures() -> Mapping[str, DeclaredMeasures]:
+    """Return what is declared about the relations of `sql/measure`, by name."""
+    return declarations("measure", "measures", DeclaredMeasures)
 
 
 def view_leads(session: duckdb.DuckDBPyConnection) -> None:
@@ -35,10 +59,10 @@ def prepare_prices(session: duckdb.DuckDBPyConnection) -> None:
 def measure_domain(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
     """Measure what is compared with earlier nights, per market and, for prices, per lead time."""
     measures = [
-        _measure(row, column, about["table"], said)
-        for name, about in declared("measure", "measures").items()
+        _measure(row, column, about.table, declared)
+        for name, about in declared_measures().items()
         for row in rows_of(session.execute(relation("measure", name).sql))
-        for column, said in about["measures"].items()
+        for column, declared in about.measures.items()
     ]
     silent = _silent_markets(measures)
     for measure in measures:
@@ -56,20 +80,20 @@ def _silent_markets(measures: Sequence[Measure]) -> set[str]:
     return silent if 2 * len(silent) <= len(shares) else set()
 
 
-def _measure(row: dict[str, Any], column: str, table: str, said: Mapping[str, Any]) -> Measure:
+def _measure(row: dict[str, Any], column: str, table: str, declared: DeclaredMeasure) -> Measure:
     lead = row.get("lead")
     value, count = row[column], row[f"{column}__of"]
     return Measure(
         row["market"] or ALL,
         table,
         f"{column}_lead_{lead}" if lead else column,
-        said["severity"],
-        said["meaning"] + (f" (lead days {lead.replace('_', ' ')})" if lead else ""),
+        declared.severity,
+        declared.meaning + (f" (lead days {lead.replace('_', ' ')})" if lead else ""),
         "history",
         None if value is None else rounded(value),
-        side=said["side"],
-        harmless=said.get("harmless", 0.0),
-        kind=said["kind"],
+        side=declared.side,
+        harmless=declared.harmless,
+        kind=declared.kind,
         of=float(count or 0),
     )
 

@@ -10,14 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
+import msgspec
 
 from pipeline.audit.results import ALL, Measure, rounded
 from pipeline.domain.tables import TABLES, Column, Table
 from pipeline.lake.database import OF_OFFERS
-from pipeline.lake.relations import declared, relation
+from pipeline.lake.relations import declarations, relation
 
 EXAMPLES = 3
 # Characters of a reason, which may quote a text of the supplier.
@@ -32,6 +33,18 @@ CHECKED = ("search", "cell", "offer", "penalty", "promotion", "reject", "drift")
 # Out of bounds, these leave the offer usable: reports on promotions are about impossible discounts, and an impossible
 # number of rooms is a marker. Any other value out of bounds makes the price or its terms worthless.
 _REPORTED_ONLY = frozenset({("offer", "discount_pct"), ("offer", "available_rooms")})
+
+
+class DeclaredRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `rules.toml` says about a relation of `sql/audit`; its head explains each key."""
+
+    name: str
+    table: str
+    severity: Literal["critical", "warning"]
+    violators: Literal["quarantined", "kept"]
+    reason: str
+    judged_by: Literal["history"] | None = None
+    judged_because: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +64,15 @@ class Rule:
     is_share: bool = False
 
 
+def declared_rules() -> Mapping[str, DeclaredRule]:
+    """Return what is declared about the relations of `sql/audit`, by name."""
+    return declarations("audit", "rules", DeclaredRule)
+
+
 @cache
 def rules() -> tuple[Rule, ...]:
     """Return all rules, by name."""
-    written = [_written(name, said) for name, said in sorted(declared("audit", "rules").items())]
+    written = [_written(declared) for _, declared in sorted(declared_rules().items())]
     ranges = [
         _range(TABLES[name], column)
         for name in CHECKED
@@ -64,10 +82,10 @@ def rules() -> tuple[Rule, ...]:
     return (*written, *ranges)
 
 
-def _written(name: str, said: Mapping[str, Any]) -> Rule:
-    found = relation("audit", name)
-    quarantines = said["violators"] == "quarantined"
-    return Rule(name, said["table"], said["severity"], quarantines, found.grain, found.sql, "judged_by" in said)
+def _written(declared: DeclaredRule) -> Rule:
+    found, quarantines = relation("audit", declared.name), declared.violators == "quarantined"
+    is_share = declared.judged_by == "history"
+    return Rule(declared.name, declared.table, declared.severity, quarantines, found.grain, found.sql, is_share)
 
 
 def _range(table: Table, column: Column) -> Rule:

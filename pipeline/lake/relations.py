@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from graphlib import TopologicalSorter
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import duckdb
+import msgspec
 
 from pipeline.domain.tables import SIDE_TABLES, STATE_TABLES, TABLES
 from pipeline.domain.texts import literal
@@ -27,6 +28,8 @@ _RULE_VERSION = re.compile(r"\b(\d+) AS rule_version\b")
 _MACRO_CALL = re.compile(r"\bmart\.(\w+)\(")
 # How a macro begins that returns rows of views; the others are expressions, which views use.
 _OVER_VIEWS = ") AS TABLE ("
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,19 @@ def relations(schema: str) -> list[Relation]:
 
 
 @cache
-def declared(schema: str, name: str) -> Mapping[str, Mapping[str, Any]]:
-    """Read `sql/<schema>/<name>.toml`: declarations of rules or relations, by name."""
-    return tomllib.loads((sql_folder() / schema / f"{name}.toml").read_text(encoding="utf-8"))
+def declarations(schema: str, name: str, kind: type[T]) -> Mapping[str, T]:
+    """Read `sql/<schema>/<name>.toml`: declarations of rules or relations, by name, which each holds too.
+
+    Raises ValueError that names the declaration and what is wrong with it.
+    """
+    read = tomllib.loads((sql_folder() / schema / f"{name}.toml").read_text(encoding="utf-8"))
+    found = {}
+    for each, said in read.items():
+        try:
+            found[each] = msgspec.convert({"name": each} | said, kind)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"sql/{schema}/{name}.toml, [{each}]: {error}") from None
+    return found
 
 
 @cache
@@ -175,25 +188,29 @@ MOST_SEVERE_FIRST = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FindingRule:
+class FindingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A rule and its relation; the head of the TOML file explains each key."""
 
     name: str
     title: str
-    makes: str
+    makes: Literal["flags", "exposures"]
     subject: Sequence[str]
     meaning: str
-    relation: str
     numbers: Sequence[str]
-    unit: str = "%"
+    relation: str = ""
+    unit: Literal["%", "% of the total", "percentage points"] = "%"
     severity: str = "By size_pct and the bounds of ref.analysis."
     planted: bool = True
-    concerns: str = "property"
-    call_from: str = "low"
-    about: str = "price"
-    page: str = ""
+    concerns: Literal["property", "selling_price"] = "property"
+    call_from: Literal["low", "medium", "high"] = "low"
+    about: Literal["price", "label"] = "price"
+    page: Literal["", "parity", "promotions"] = ""
     adds_up: bool = False
+
+    def __post_init__(self) -> None:
+        """A relation that is not named has the rule's name."""
+        if not self.relation:
+            msgspec.structs.force_setattr(self, "relation", self.name)
 
     @property
     def full_name(self) -> str:
@@ -201,11 +218,9 @@ class FindingRule:
         return f"report.{self.relation}"
 
 
-@cache
 def finding_rules() -> Mapping[str, FindingRule]:
     """Return all rules by name."""
-    rules = declared("report", "rules")
-    return {name: FindingRule(**{"name": name, "relation": name, **said}) for name, said in rules.items()}
+    return declarations("report", "rules", FindingRule)
 
 
 def size_unit(rule: str) -> str:

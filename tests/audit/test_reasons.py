@@ -7,7 +7,8 @@ import re
 import duckdb
 import pytest
 
-from pipeline.lake.relations import declared, relation
+from pipeline.audit.rules import declared_rules
+from pipeline.lake.relations import relation
 
 OFFER = (
     "SELECT 'GB' AS market, 1 AS property_id, 257 AS search_id, 0 AS offer_no, 'EUR' AS currency, "
@@ -39,7 +40,7 @@ def test_what_is_wrong_with_an_offer_has_amounts_to_the_cent(rule, total, said):
     assert reason == said
 
 
-@pytest.mark.parametrize("rule", declared("audit", "rules"))
+@pytest.mark.parametrize("rule", declared_rules())
 def test_no_reason_names_a_column(rule):
     (before,) = re.findall(r"SELECT(?:(?!SELECT).)*? AS reason", relation("audit", rule).sql, flags=re.DOTALL)
     assert not [text for text in re.findall(r"'([^']*)'", before) if re.search(r"[a-z]_[a-z]", text)]

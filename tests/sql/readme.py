@@ -14,7 +14,8 @@ from nights import USUAL as USUAL_OF_TABLES
 from nights import started_at, sweep_id
 from session import USUAL, Golden
 
-from pipeline.lake.relations import declared, finding_rules, read_by, relation, relations, sql_folder, views
+from pipeline.audit.rules import declared_rules
+from pipeline.lake.relations import finding_rules, read_by, relation, relations, sql_folder, views
 
 FILE = sql_folder() / "README.md"
 # Read by nearly everything: as arrows they would hide the others.
@@ -84,12 +85,12 @@ def audit() -> str:
     rows = (
         [
             f"`{name}`",
-            rule["severity"],
-            rule["violators"],
+            rule.severity,
+            rule.violators,
             _plain(relation("audit", name).grain),
-            _plain(rule["reason"]),
+            _plain(rule.reason),
         ]
-        for name, rule in declared("audit", "rules").items()
+        for name, rule in declared_rules().items()
     )
     return table(("rule", "severity", "violators", "rows", "reason"), rows)
 

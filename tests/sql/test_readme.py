@@ -13,9 +13,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from readme import FILE, written
 
+from pipeline.audit.domain_measures import declared_measures
+from pipeline.audit.rules import declared_rules
 from pipeline.domain.tables import FINDING_COLUMNS, FLAG_ID
 from pipeline.lake.relations import (
-    declared,
     finding_rules,
     night_relations,
     read_by,
@@ -64,13 +65,21 @@ def test_a_view_comes_after_those_that_it_reads():
 
 
 def test_every_rule_is_declared_beside_its_relation():
-    assert set(declared("audit", "rules")) == {made.name for made in relations("audit")}
-    assert {rule.relation for rule in finding_rules().values()} == {
-        made.name for made in relations("report") if "mart.flag_id(" in made.sql
+    """And a relation that raises findings has a rule."""
+    pairs = {
+        "sql/audit/rules.toml": (set(declared_rules()), {made.name for made in relations("audit")}),
+        "sql/report/rules.toml": (
+            {rule.relation for rule in finding_rules().values()},
+            {made.name for made in relations("report") if "mart.flag_id(" in made.sql},
+        ),
+        "sql/measure/measures.toml": (
+            set(declared_measures()),
+            {made.name for made in relations("measure") if "__of" in made.sql},
+        ),
     }
-    assert {rule.makes for rule in finding_rules().values()} <= {"flags", "exposures"}
-    measured = declared("measure", "measures")
-    assert {made.name for made in relations("measure") if "__of" in made.sql} == set(measured)
+    for file, (declared, made) in pairs.items():
+        assert made - declared == set(), f"declare it in {file}"
+        assert declared - made == set(), f"{file} declares what is gone"
 
 
 @pytest.mark.parametrize("rule", finding_rules().values(), ids=lambda rule: rule.name)
@@ -79,7 +88,7 @@ def test_a_rule_declares_the_subject_that_its_key_is_made_of(rule):
     (given,) = re.findall(r"mart\.subject_key\(\s*('?)([\w.]+)\1,\s*(.*?)\)\s*AS subject_key", sql, flags=re.DOTALL)
     assert given[1] == rule.name or given[1].endswith("rule")
     named = re.findall(r"\b\w+\.(\w+)\b(?!\()", given[2])
-    assert named == list(rule.subject)
+    assert list(rule.subject) == named, "`subject` in rules.toml names other columns than mart.subject_key is given"
 
 
 def test_a_step_of_a_night_comes_after_those_that_it_reads():
@@ -117,7 +126,8 @@ def test_a_finding_has_the_columns_of_all_findings(golden, rule):
     made = relation("report", rule.relation)
     golden.rows(made)
     found = golden.session.execute(f"DESCRIBE {made.sql}").fetchall()
-    assert {name for name, *_ in found} >= {column.name for column in (FLAG_ID, *FINDING_COLUMNS)}
+    wanted = {column.name for column in (FLAG_ID, *FINDING_COLUMNS)}
+    assert wanted - {name for name, *_ in found} == set(), "columns of every finding: see sql/README.md"
 
 
 def test_evidence_keys_and_severity_have_one_spelling():
