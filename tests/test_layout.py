@@ -53,7 +53,6 @@ MOST_LINES = 250
 # Longer modules, each with its reason.
 LONGER = {
     "pipeline/cli/commands.py": "the signature and help of every command, in the order of --help",
-    "pipeline/night/verify.py": "one look at all files of a lake, and at what they say about each other",
     "pipeline/normalise/tolerant.py": "the tolerant reader, one function for each object of the wire",
     "pipeline/report/promotions.py": "one page: its sections in order",
     "pipeline/sandbox/world/prices.py": "all that a simulated price is made of",

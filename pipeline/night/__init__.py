@@ -10,7 +10,8 @@ send_alerts, step_lines, summary                  messages, log lines, the resul
 latest, durations, metrics    what is recorded of nights and their steps
 overview, outlook             the sweeps of a lake; what a night would request and cost
 care             few files, retention, clean-up
-verify, compare_raw, witnesses, repair            damage: found, and how it is repaired
+verify, cross_checks, compare_raw, witnesses      damage: how it is found
+damage, repair                what it affects, and how it is repaired
 rebuild          everything after raw, built again offline
 confirm, confirm_plan, confirm_settle             flagged cells, requested again
 quotes           a run of quotes

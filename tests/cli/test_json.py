@@ -11,7 +11,8 @@ from rich.console import Console
 from pipeline.cli import doctor, plan, verify
 from pipeline.domain.errors import CorruptObject
 from pipeline.lake import Lake
-from pipeline.night.verify import Damage, Verified
+from pipeline.night.damage import Damage
+from pipeline.night.verify import Verified
 
 NAME = "Hôtel Größe\u009b2J"
 WRITTEN = "Hôtel Größe\\u009b2J"
