@@ -93,10 +93,7 @@ def publish(
         if with_later or entry.started_at <= manifest.started_at
     }
     if sweep_id in held and not entries.keys() - set(held):
-        with _beside(file, "moved", "The last published file is unchanged.", f"nightaudit publish {sweep_id}"):
-            is_built = refresh(lake, is_required=True) if has_moved(file) else catch_up(lake)
-        forget_unread(lake, file)
-        return Published(file, sweep_row(file, sweep_id), is_new=False, is_built=is_built)
+        return _as_published(lake, sweep_id)
     is_new = sweep_id not in entries
     if is_new:
         _refuse_overtaken(lake, wanted, entries.values())
@@ -119,6 +116,15 @@ def publish(
         enter(lake, wanted)
         _show(lake, beside, todo)
     return Published(file, sweep_row(file, sweep_id), is_new=is_new, is_built=True)
+
+
+def _as_published(lake: Lake, sweep_id: str) -> Published:
+    """Return a sweep that the published file holds, once the file reads this folder and shows all that was loaded."""
+    file = lake.published_file
+    with _beside(file, "moved", "The last published file is unchanged.", f"nightaudit publish {sweep_id}"):
+        is_built = refresh(lake, is_required=True) if has_moved(file) else catch_up(lake)
+    forget_unread(lake, file)
+    return Published(file, sweep_row(file, sweep_id), is_new=False, is_built=is_built)
 
 
 def _refuse_overtaken(lake: Lake, wanted: LedgerEntry, published: Iterable[LedgerEntry]) -> None:
