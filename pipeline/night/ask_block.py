@@ -96,7 +96,7 @@ async def _sent(
 
     # The night counts the calls of a lake on S3, as this machine's folder is not the lake.
     plan, allowance = _plan(manifest), _allowance(settings, None if handed else lake)
-    async with open_client(settings, lake, manifest, allowance=allowance, kept=_credentials) as client:
+    async with open_client(settings, lake, manifest, allowance=allowance, tokens=_credentials) as client:
         collector = Collector(
             handed or lake,
             manifest.sweep_id,

@@ -50,12 +50,12 @@ async def open_client(
     now: Clock = utc_now,
     allowance: Allowance | None = None,
     sandbox: SandboxProcess | None = None,
-    kept: dict[str, ClientCredentials] | None = None,
+    tokens: dict[str, ClientCredentials] | None = None,
 ) -> AsyncIterator[SupplierClient]:
     """Open a client for the supplier of `manifest` or, without one, of the settings.
 
     A sandbox answers as it did when that sweep began, so that a resumed sweep gets the same answers. A running one
-    (`sandbox`) is set to that night and left running. `kept` holds tokens for the next client of this process.
+    (`sandbox`) is set to that night and left running. `tokens` keeps them for the next client of this process.
     Raises InputError if the settings name a different supplier from the sweep's.
     """
     if manifest is not None and manifest.supplier != supplier_name(settings):
@@ -65,7 +65,7 @@ async def open_client(
         )
     async with AsyncExitStack() as opened:
         if not settings.is_simulated:
-            client = SupplierClient.of(settings, allowance=allowance, now=now, kept=kept)
+            client = SupplierClient.of(settings, allowance=allowance, now=now, tokens=tokens)
         else:
             if sandbox is None:
                 sandbox = opened.enter_context(_sandbox(settings, lake, manifest))

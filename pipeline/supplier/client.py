@@ -101,11 +101,11 @@ class SupplierClient:
         client_secret: str | None = None,
         allowance: Allowance | None = None,
         now: Clock | None = None,
-        kept: dict[str, ClientCredentials] | None = None,
+        tokens: dict[str, ClientCredentials] | None = None,
     ) -> Self:
         """Return the client that `settings` describe; the other arguments override them (the sandbox).
 
-        It continues with the token of the last client in `kept`, and takes its place there.
+        It continues with the token of the last client in `tokens`, and takes its place there.
         """
         base = base_url or settings.base_url or ""
         auth_url = base if base_url else settings.auth_url or base
@@ -117,10 +117,10 @@ class SupplierClient:
             scopes=settings.scopes,
             credentials=settings.credentials,
         )
-        if kept is not None:
-            if last := kept.get(auth.address):
+        if tokens is not None:
+            if last := tokens.get(auth.address):
                 auth.take_over(last)
-            kept[auth.address] = auth
+            tokens[auth.address] = auth
         return cls(
             base,
             auth,
