@@ -10,7 +10,8 @@ from pipeline.cli.terminal import Terminal, opened, write_json_lines
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.lake import Lake
 from pipeline.lake.pulled import pulled_from
-from pipeline.night.latest import command_to_go_on, refuse_earlier
+from pipeline.night.done_steps import command_to_go_on
+from pipeline.night.latest import refuse_earlier
 from pipeline.night.overview import overview
 from pipeline.settings import read_settings
 

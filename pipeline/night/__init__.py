@@ -7,7 +7,7 @@ read_spec, choose_detail, supplier, search_body   what is requested: from whom, 
 senders, ask_block, aside     work that other machines or another process do
 gate, tolerance               audit, then publish what passed; what counts as usable
 send_alerts, step_lines, summary                  messages, log lines, the result
-latest, durations, metrics    what is recorded of nights and their steps
+latest, done_steps, durations, metrics            what is known and recorded of nights and their steps
 overview, outlook             the sweeps of a lake; what a night would request and cost
 care             few files, retention, clean-up
 verify, cross_checks, compare_raw, witnesses      damage: how it is found

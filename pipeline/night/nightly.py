@@ -18,9 +18,10 @@ from pipeline.lake.raw import landed
 from pipeline.lake.user_query import Bounds
 from pipeline.night import night_sweep
 from pipeline.night.care import take_nightly_care
+from pipeline.night.done_steps import done_steps, note_done
 from pipeline.night.durations import timed
 from pipeline.night.gate import audit_sweep, publish_checked, tell_if_blocked
-from pipeline.night.latest import done_steps, is_published, latest_sweep, leads_nowhere, note_done
+from pipeline.night.latest import is_published, latest_sweep, leads_nowhere
 from pipeline.night.night import Night
 from pipeline.night.overview import sweep_rows
 from pipeline.night.read_spec import refuse_before_making

@@ -28,7 +28,7 @@ from pipeline.lake.database import open_published
 from pipeline.lake.ledger import copies_of_entry
 from pipeline.lake.raw import is_retired
 from pipeline.lake.sweep_files import files_of_sweep
-from pipeline.night.latest import done_steps
+from pipeline.night.done_steps import done_steps
 from pipeline.night.overview import sweep_rows
 from pipeline.publish import LedgerEntry
 

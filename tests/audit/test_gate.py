@@ -21,8 +21,8 @@ from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import is_committed
 from pipeline.night import nightly
+from pipeline.night.done_steps import command_to_go_on
 from pipeline.night.gate import accept, audit_sweep, publish_checked, refuse_blocked, report_page, tell_if_blocked
-from pipeline.night.latest import command_to_go_on
 from pipeline.night.night import Night
 from pipeline.night.read_spec import mark_as_demo
 from pipeline.notify.blocked import messages

@@ -27,7 +27,7 @@ from pipeline.lake.checksums import record_as_they_are
 from pipeline.lake.delta import commit_rows, refuse_broken_logs
 from pipeline.night import night_sweep
 from pipeline.night import verify as verifying
-from pipeline.night.latest import note_done
+from pipeline.night.done_steps import note_done
 from pipeline.night.night import Night
 from pipeline.night.overview import sweep_rows
 from pipeline.night.verify import verify

@@ -16,8 +16,8 @@ from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.night import night_sweep
 from pipeline.night.care import plan_care
+from pipeline.night.done_steps import note_done
 from pipeline.night.gate import audit_sweep, publish_checked
-from pipeline.night.latest import note_done
 from pipeline.night.night import Night
 from pipeline.night.nightly import run_night
 from pipeline.night.overview import overview

@@ -30,8 +30,8 @@ from pipeline.lake import Lake
 from pipeline.lake.raw import read_ending
 from pipeline.lake.simulated import SIMULATED
 from pipeline.night import night_sweep, nightly
+from pipeline.night.done_steps import command_to_go_on, done_steps, note_done
 from pipeline.night.gate import audit_sweep, publish_checked
-from pipeline.night.latest import command_to_go_on, done_steps, note_done
 from pipeline.night.night import Night
 from pipeline.night.nightly import refuse_at_the_start, run_night
 from pipeline.night.verify import verify
