@@ -60,8 +60,8 @@ class Analysis:
     )
     silent_nights: int = _compared(
         2,
-        "Days without any offer in a market, or without one that a finding was compared with, during which findings do "
-        "not end and no property counts as quiet.",
+        "Days without any offer in a market, or without one that a finding was compared with, during which findings "
+        "do not end and no property counts as quiet; without any offer in a market, parity episodes do not end either.",
         ge=0,
         le=60,
     )

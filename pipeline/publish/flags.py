@@ -14,7 +14,7 @@ from pipeline.domain.errors import first_line
 from pipeline.domain.tables import FAILED_RULE, FINDING_COLUMNS
 from pipeline.lake.column_sql import as_stored, declared
 from pipeline.lake.relations import night_relations, rule_versions
-from pipeline.publish.state import create, make
+from pipeline.publish.state import OVER_ALL, create, make
 
 logger = logging.getLogger(__name__)
 
@@ -27,13 +27,13 @@ NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.In
 def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     """Run rules and put what they find tonight into `night.finding`; see `ask_rules`."""
     ask_rules(session, names)
-    make(session, night_relations("finding"))
+    make(session, _made_after("finding"))
 
 
 def find_ended(session: duckdb.DuckDBPyConnection) -> None:
     """Put the open flags that end tonight into `night.flag_ended`; `night.finding` is there."""
-    found = night_relations("finding")
-    make(session, (name for name in night_relations("flag_ended") if name not in found))
+    found = _made_after("finding")
+    make(session, (name for name in _made_after("flag_ended") if name not in found))
 
 
 def ask_rules(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
@@ -103,7 +103,7 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
     `night.sweep` is the sweep.
     """
     _keep_failures(session)
-    made = night_relations("flag_closed_next", "flag_open_next")
+    made = _made_after("flag_closed_next", "flag_open_next")
     make(session, made)
     session.execute("TRUNCATE state.flag_open")
     for name in ("flag_closed", "flag_open"):
@@ -117,3 +117,8 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
         session.execute(f"DROP TABLE memory.night.{name}_next")
     for name in ("found", "failed_rule", "rule_version", "setting_change", *made):
         session.execute(f"DROP TABLE memory.night.{name}")
+
+
+def _made_after(*last: str) -> tuple[str, ...]:
+    """Return what flags need that was not computed before the ranges."""
+    return tuple(name for name in night_relations(*last) if name not in OVER_ALL)

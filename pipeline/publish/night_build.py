@@ -26,6 +26,7 @@ from pipeline.publish.state import (
     ENUMERATED,
     FILED_UPDATES,
     NATIVE,
+    OVER_ALL,
     SEARCH_PATH,
     SMALL_UPDATES,
     SmallUpdate,
@@ -135,7 +136,7 @@ class NightBuild:
         # A small night costs less without enumerations.
         values = find_values(session, ENUMERATED) if len(ranges) > 1 else {}
         state = tuple(files_of(session))
-        doubtful = session.sql("FROM memory.night.cell_doubtful").to_arrow_table()
+        over_all = {name: session.sql(f"FROM memory.night.{name}").to_arrow_table() for name in OVER_ALL}
         self._jobs = [
             RangeJob(
                 lake=lake,
@@ -148,7 +149,7 @@ class NightBuild:
                 properties=tuple(number for number in properties if within.first <= number <= within.last),
                 as_of=entry.published_at,
                 has_changes=has_changes,
-                doubtful=doubtful,
+                over_all=over_all,
                 values=values,
                 summing=str(self.summing) if self.summing is not None and len(ranges) > 1 else None,
             )

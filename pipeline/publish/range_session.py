@@ -29,9 +29,10 @@ class RangeJob:
     """One range of one night. `file` is the published file being built, `state` the files that hold its state.
 
     `folder` is where files of the state go; `published` are the sweeps that views read, `as_of` what was loaded by
-    then. `has_changes`: the changes of the night are in the lake already; `doubtful` are the rows of
-    `night.cell_doubtful`, `values` those of the enumerations. `parts` are the ranges that a wider one was joined from.
-    `summing` is the folder for what the range contributes to the summaries; None: they are computed without it.
+    then. `has_changes`: the changes of the night are in the lake already; `over_all` are the rows of what the night
+    computes over all properties, by table, `values` those of the enumerations. `parts` are the ranges that a wider one
+    was joined from. `summing` is the folder for what the range contributes to the summaries; None: they are computed
+    without it.
     """
 
     lake: Lake
@@ -42,7 +43,7 @@ class RangeJob:
     published: tuple[str, ...]
     within: PropertyRange
     properties: tuple[int, ...]
-    doubtful: pa.Table
+    over_all: Mapping[str, pa.Table]
     values: Mapping[str, Sequence[str]]
     as_of: datetime | None = None
     has_changes: bool = False
@@ -111,9 +112,10 @@ def session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
         session.execute("ALTER VIEW lake.selling_price RENAME TO selling_price_of_all")
         turn_to(session, job)
         view_sweep(session, lake, job.sweep_id, enumerated=True)
-        session.register("doubtful", job.doubtful)
-        session.execute("CREATE TABLE memory.night.cell_doubtful AS FROM doubtful")
-        session.unregister("doubtful")
+        for name, rows in job.over_all.items():
+            session.register("over_all", rows)
+            session.execute(f"CREATE TABLE memory.night.{name} AS FROM over_all")
+            session.unregister("over_all")
         yield session
 
 

@@ -16,8 +16,8 @@ from pipeline.domain.texts import literal
 from pipeline.lake.column_sql import declared
 from pipeline.lake.relations import macros, night_relations, relation
 
-# What is computed over all properties, before any range is compared.
-_OVER_ALL = ("cell_doubtful",)
+# What is computed over all properties, before any range is compared, and handed to each.
+OVER_ALL = ("cell_doubtful", "market_silent")
 
 # Names without a database are found in the file first, then among the night's working tables.
 SEARCH_PATH = "SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'"
@@ -160,12 +160,12 @@ def note_audit(session: duckdb.DuckDBPyConnection, audit: str, override_reason: 
 def look_over_all(session: duckdb.DuckDBPyConnection, reference_rule: int) -> None:
     """Compute what needs all properties of the night, before any range is compared.
 
-    The market that others are compared with is chosen by a rule of the ledger, or kept; and `night.cell_doubtful` names
-    the cells in doubt.
+    The market that others are compared with is chosen by a rule of the ledger, or kept; `night.cell_doubtful` names the
+    cells in doubt, `night.market_silent` the markets that sell nothing.
     """
     session.execute("CREATE OR REPLACE TABLE memory.night.reference_rule (version INTEGER)")
     session.execute("INSERT INTO memory.night.reference_rule VALUES (?)", [reference_rule])
-    make(session, (*_OVER_ALL, "reference_choice_next"))
+    make(session, (*OVER_ALL, "reference_choice_next"))
     session.execute("TRUNCATE state.reference_choice")
     session.execute("INSERT INTO state.reference_choice BY NAME FROM memory.night.reference_choice_next")
     session.execute("DROP TABLE memory.night.reference_choice_next")
@@ -186,7 +186,7 @@ def compare(session: duckdb.DuckDBPyConnection, needed: Collection[str] | None =
 def compared() -> tuple[str, ...]:
     """Return what the updates read; each is a table of schema `night` until the night is done."""
     updates = tuple(update.next for update in (*FILED_UPDATES, *SMALL_UPDATES))
-    return tuple(name for name in night_relations(*updates, "change_count") if name not in {*updates, *_OVER_ALL})
+    return tuple(name for name in night_relations(*updates, "change_count") if name not in {*updates, *OVER_ALL})
 
 
 def note_sweep(session: duckdb.DuckDBPyConnection) -> None:

@@ -1,10 +1,10 @@
 """Which parts of the state a rule depends on: a replay of many nights computes no others."""
 
 from pipeline.lake.relations import Relation, read_by, relation, sources, views
-from pipeline.publish.state import FILED_UPDATES, SMALL_UPDATES, compared
+from pipeline.publish.state import FILED_UPDATES, OVER_ALL, SMALL_UPDATES, compared
 
 # What every night computes.
-_ALWAYS = ("cell_doubtful", "reference_choice_next", "sweep_published")
+_ALWAYS = (*OVER_ALL, "reference_choice_next", "sweep_published")
 
 
 def needed_by(rule: Relation) -> frozenset[str] | None:

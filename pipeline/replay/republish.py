@@ -126,9 +126,8 @@ def hold_open(session: duckdb.DuckDBPyConnection, flags: Sequence[Row]) -> None:
 
 def ended(session: duckdb.DuckDBPyConnection, silent_nights: int) -> set[str]:
     """Return which of the open flags the last night of a replay would end. `findings` was called for their rule."""
+    # A few answers do not show whether their market sold nothing: it was replayed with no silent nights.
     session.execute("UPDATE ref.analysis SET silent_nights = ?", [silent_nights])
-    # A few answers do not show whether their market sold nothing.
-    session.execute("TRUNCATE state.cell_count")
     find_ended(session)
     return {row["flag_id"] for row in rows_of(session.execute("FROM memory.night.flag_ended"))}
 

@@ -2,6 +2,8 @@
 -- Groups are those of pairs below the exact grade, whichever offer is the cheapest; mart.parity_episode has exact ones.
 -- is_running: TRUE: it has not ended, as far as known.
 -- days: Days from its first sweep to its end; of a running one, to the latest sweep.
+-- A market without a single offer has more likely failed (see mart.market_silence), and ends no episode. What is still
+-- missing when it sells again, or has been silent for longer, is gone by then.
 -- ended_at: Start of the sweep that saw the end, or the day of check-in; NULL: it is running.
 -- ended_by: `resolved`, `gone`, `not_asked`, `reference_changed`, `basis_changed` or `stay_began`; NULL: it is running.
 -- Materialized: otherwise DuckDB may first pair every cell of a property with every other one.

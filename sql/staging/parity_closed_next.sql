@@ -1,14 +1,5 @@
 -- One row per parity episode that ends with this sweep; exact pairs only.
-WITH gone AS (
-    SELECT
-        change.source,
-        change.property_id,
-        change.offer_key
-    FROM night.offer_change AS change
-    WHERE change.change = 'gone'
-),
-
-ended AS (
+WITH ended AS (
     SELECT
         before.*,
         sweep.started_at,
@@ -29,12 +20,12 @@ ended AS (
             AND observed.source = before.source
             AND observed.property_id = before.property_id
             AND observed.offer_key = before.offer_key
-    LEFT JOIN gone
+    LEFT JOIN night.parity_gone AS gone
         ON
             gone.source = before.source
             AND gone.property_id = before.property_id
             AND gone.offer_key = before.offer_key
-    LEFT JOIN gone AS there
+    LEFT JOIN night.parity_gone AS there
         ON
             there.source = before.source
             AND there.property_id = before.property_id

@@ -30,8 +30,8 @@ SELECT
         WHEN
             observed.cell_key IS NULL
             AND (
-                (here.is_answered_whole AND sold.cell_key IS NULL)
-                OR (there.is_answered_whole AND sold_there.cell_key IS NULL)
+                (here.is_answered_whole AND sold.cell_key IS NULL AND silent.market IS NULL)
+                OR (there.is_answered_whole AND sold_there.cell_key IS NULL AND silent_there.market IS NULL)
             )
             THEN 'gone'
         WHEN observed.cell_key IS NULL AND coalesce(not_asked.cell_key, not_asked_there.cell_key) IS NOT NULL
@@ -69,6 +69,15 @@ LEFT JOIN night.cell_observed AS there
         there.source = before.source
         AND there.property_id = before.property_id
         AND there.cell_key = before.reference_cell_key
+-- A market without any offer at all has more likely failed: what it does not sell tonight is unknown.
+LEFT JOIN night.market_silent AS silent
+    ON
+        silent.operation = here.operation
+        AND silent.market = here.market
+LEFT JOIN night.market_silent AS silent_there
+    ON
+        silent_there.operation = there.operation
+        AND silent_there.market = there.market
 LEFT JOIN night.group_observed AS sold
     ON
         sold.match_grade = before.match_grade

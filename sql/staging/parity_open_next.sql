@@ -44,16 +44,14 @@ ANTI JOIN observed
         observed.source = before.source
         AND observed.property_id = before.property_id
         AND observed.offer_key = before.offer_key
-ANTI JOIN night.offer_change AS gone
+ANTI JOIN night.parity_gone AS gone
     ON
-        gone.change = 'gone'
-        AND gone.source = before.source
+        gone.source = before.source
         AND gone.property_id = before.property_id
         AND gone.offer_key = before.offer_key
-ANTI JOIN night.offer_change AS gone_there
+ANTI JOIN night.parity_gone AS gone_there
     ON
-        gone_there.change = 'gone'
-        AND gone_there.source = before.source
+        gone_there.source = before.source
         AND gone_there.property_id = before.property_id
         AND gone_there.offer_key = before.reference_offer_key
 ANTI JOIN night.offer_dropped AS dropped

@@ -2,7 +2,8 @@
 
 A night that compared a pair and found it dearer adds to its count; one that found it not dearer, on another basis or
 with another offer ends it. A night that compared nothing changes nothing, unless it says that one of the two is gone,
-or one of them has been in doubt, or asked for in another currency, for so long that it leaves all comparisons.
+or one of them has been in doubt, or asked for in another currency, for so long that it leaves all comparisons. A market
+that sells nothing at all for a night or two has failed: that is no answer.
 """
 
 from __future__ import annotations
@@ -65,6 +66,10 @@ class _Night:
     sold: set[Key]
     """Groups that some offer stood for."""
 
+    def is_silent(self, source: str, market: str) -> bool:
+        """Whether a market that sold something a night or two ago sells nothing at all: it has more likely failed."""
+        return (source, market, self.sweep.started_at) in self.history.silences
+
 
 def _groups(offers: list[Row]) -> set[Key]:
     return {
@@ -115,7 +120,12 @@ def _not_compared(found: Persistence, key: Key, before: Row, night: _Night) -> N
 
 def _offer_is_gone(key: Key, before: Row, night: _Night) -> bool:
     both = (night.history.open.get(offer) for offer in (key[1:], before["against"][:-1]))
-    return any(row and row["change"] == "gone" and row["valid_from"] == night.sweep.started_at for row in both)
+    return any(row and _is_missing(row, night) and not night.is_silent(row["source"], row["market"]) for row in both)
+
+
+def _is_missing(row: Row, night: _Night) -> bool:
+    """Whether an answer of the night that says all has no such offer, now or since an earlier night."""
+    return row["change"] == "gone" and bool(row["last_seen_at"] == night.sweep.started_at)
 
 
 def _left(key: Key, before: Row, night: _Night) -> str | None:
@@ -142,7 +152,9 @@ def _group_is_gone(key: Key, before: Row, night: _Night) -> bool:
         answer = night.history.cells.get(cell)
         said_all = answer is not None and answer["sweep_id"] == night.sweep.sweep_id and answer["is_whole"]
         if said_all and (cell, room_no, family, its_currency) not in night.sold:
-            return True
+            assert answer is not None
+            if not night.is_silent(answer["source"], answer["market"]):
+                return True
     return False
 
 

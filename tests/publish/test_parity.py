@@ -88,12 +88,19 @@ def test_an_offer_that_is_gone_ends_its_episode_and_a_later_one_is_another(publi
     assert found == [(started_at(1), 1, "gone"), (started_at(3), 1, None)]
 
 
-def publish_rooms(lake, night, rooms):
-    """Publish a night in which GB sells room 7 for 100, and DE what `rooms` says, by room."""
+def publish_rooms(lake, night, rooms, silent=None, *, elsewhere=False):
+    """Publish a night in which GB sells room 7 for 100, and DE what `rooms` says, by room; the silent market nothing.
+
+    Or it sells something `elsewhere` alone: at another property.
+    """
     stays = [DAY | {"market": market, "search_id": number} for number, market in enumerate(("GB", "DE"))]
     there = [OFFER | stays[1] | {"offer_no": n, "room_id": n, "total": total} for n, total in rooms.items()]
-    offers = [OFFER | stays[0] | {"total": 100}, *there]
-    load_night(lake, night, cell=[stays[0], stays[1] | {"status": "offered" if rooms else "no_offer"}], offer=offers)
+    offers = [each for each in [OFFER | stays[0] | {"total": 100}, *there] if each["market"] != silent]
+    cells = [stay | {"status": "no_offer" if stay["market"] == silent else "offered"} for stay in stays]
+    if elsewhere:
+        other = DAY | {"market": silent, "property_id": 2, "search_id": 2}
+        cells, offers = [*cells, other], [*offers, OFFER | other | {"total": 100}]
+    load_night(lake, night, cell=cells, offer=offers)
     return publish(lake, sweep_id(night), started_at(night), analysis=GB_AND_DE).file
 
 
@@ -110,9 +117,44 @@ def test_the_cheapest_of_a_market_stays_dearer_whichever_room_it_is(lake):
     assert losing(file) == dict.fromkeys(("exact", "board_family", "cheapest"), (2, started_at(0)))
     file = publish_rooms(lake, 2, {9: 103})
     assert losing(file) == dict.fromkeys(("board_family", "cheapest"), (3, started_at(0)))
-    publish_rooms(lake, 3, {})
-    file = publish_rooms(lake, 4, {9: 103})
-    assert losing(file) == dict.fromkeys(("board_family", "cheapest"), (1, started_at(4)))
+
+
+def ends(file):
+    """How each episode has ended, if it has, by grade."""
+    grades = "SELECT 'exact' AS match_grade, ended_by, ended_at FROM mart.parity_episode UNION ALL BY NAME "
+    ended = "SELECT match_grade, ended_by, ended_at FROM mart.parity_group_episode"
+    return {grade: (by, at) for grade, by, at in query_published(file, f"{grades} {ended}").fetchall()}
+
+
+GRADES = ("exact", "board_family", "cheapest")
+
+
+@pytest.mark.parametrize("silent", ["DE", "GB"])
+def test_an_episode_does_not_end_while_a_market_sells_nothing_at_all(lake, silent):
+    publish_rooms(lake, 0, {7: 106})
+    file = publish_rooms(lake, 1, {7: 106}, silent)
+    assert ends(file) == dict.fromkeys(GRADES, (None, None))
+    file = publish_rooms(lake, 2, {7: 108})
+    assert losing(file) == dict.fromkeys(GRADES, (2, started_at(0)))
+    file = publish_rooms(lake, 3, {7: 100})
+    assert ends(file) == dict.fromkeys(GRADES, ("resolved", started_at(3)))
+
+
+@pytest.mark.parametrize("silent", ["DE", "GB"])
+def test_what_is_still_missing_when_its_market_sells_again_is_gone(lake, silent):
+    publish_rooms(lake, 0, {7: 106})
+    publish_rooms(lake, 1, {7: 106}, silent)
+    file = publish_rooms(lake, 2, {7: 106}, silent, elsewhere=True)
+    assert ends(file) == dict.fromkeys(GRADES, ("gone", started_at(2)))
+
+
+def test_a_market_that_stays_silent_for_longer_ends_its_episodes(lake):
+    publish_rooms(lake, 0, {7: 106})
+    for night in range(1, 3):
+        file = publish_rooms(lake, night, {7: 106}, "DE")
+        assert ends(file) == dict.fromkeys(GRADES, (None, None))
+    file = publish_rooms(lake, 3, {7: 106}, "DE")
+    assert ends(file) == dict.fromkeys(GRADES, ("gone", started_at(3)))
 
 
 def test_a_file_of_the_version_before_is_given_what_it_lacks_from_the_tables(lake):

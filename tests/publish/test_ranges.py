@@ -12,6 +12,7 @@ from another_machine import AnotherMachine
 from nights import FIRST_DAY, load_night, started_at
 from two_markets import NOW, publish_night, settings_of_two_markets
 
+from pipeline.domain.analysis import Analysis
 from pipeline.domain.property_range import PropertyRange, cut
 from pipeline.domain.tables import OFFER
 from pipeline.lake import Lake, column_sql
@@ -23,6 +24,8 @@ from pipeline.publish.range_work import find_in_range
 from pipeline.publish.state import FILED_UPDATES
 
 pytestmark = pytest.mark.slow
+
+GB_IS_REFERENCE = Analysis(reference_market="GB")
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +169,30 @@ def test_a_part_without_a_property_leaves_the_same_cells_in_doubt_whatever_the_r
     expected = contents(lake)
     with open_published(lake.published_file) as session:
         assert session.execute("SELECT property_id FROM state.cell WHERE NOT is_whole").fetchall() == [(2,)]
+    assert republish_all(lake, lambda: None, most_offers=1)
+    assert ranges_of(lake) > 2
+    assert contents(lake) == expected
+
+
+def test_a_market_that_sells_nothing_is_silent_for_each_range_alike(lake):
+    day = FIRST_DAY + timedelta(days=60)
+    for night in range(3):
+        cells, offers = [], []
+        for number in range(1, 5):
+            for market, total in {"GB": 100, "DE": 110}.items():
+                # DE sells nothing in night 1, and at property 4 alone in night 2.
+                is_sold = market == "GB" or night == 0 or (night == 2 and number == 4)
+                stay = {"property_id": number, "market": market, "check_in": day, "search_id": len(cells)}
+                cells.append(stay | {"status": "offered" if is_sold else "no_offer"})
+                if is_sold:
+                    offers.append(stay | {"room_id": 7, "board_id": 14, "currency": "EUR", "total": total})
+        publish(lake, load_night(lake, night, cell=cells, offer=offers), started_at(night), analysis=GB_IS_REFERENCE)
+    expected = contents(lake)
+    with open_published(lake.published_file) as session:
+        ended = session.execute(
+            "SELECT property_id, ended_by, snapshots FROM mart.parity_episode ORDER BY 1"
+        ).fetchall()
+    assert ended == [(1, "gone", 1), (2, "gone", 1), (3, "gone", 1), (4, None, 2)]
     assert republish_all(lake, lambda: None, most_offers=1)
     assert ranges_of(lake) > 2
     assert contents(lake) == expected

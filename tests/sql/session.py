@@ -81,6 +81,7 @@ _WITH = {
             Column("total", tables.MONEY, ""),
         ),
     ),
+    "night.parity_gone": (tables.PARITY_OPEN, ()),
     "night.parity_group_judged": (
         tables.PARITY_GROUP_OPEN,
         (Column("is_compared", FLAG, ""), Column("ended_by", TEXT, "")),
