@@ -15,12 +15,13 @@ import duckdb
 from pipeline.audit.counts import RangeCounts, count_range
 from pipeline.audit.domain_measures import view_leads
 from pipeline.audit.rules import CHECKED
-from pipeline.domain.codes import BOARDS, ISO_4217, MARKETS
+from pipeline.domain.codes import BOARDS, ISO_4217, MARKETS, minor_unit
 from pipeline.domain.property_range import ALL, PropertyRange, cut
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.database import OF_OFFERS, connect, select_files, view_sweep_files
 from pipeline.lake.mark import MARK
+from pipeline.lake.relations import macros
 from pipeline.lake.sweep_files import paths_below, sweep_of
 from pipeline.process.range_pool import RangePool
 
@@ -82,12 +83,20 @@ def open_night(night: AuditedNight) -> Iterator[duckdb.DuckDBPyConnection]:
     with connect(lake, _MEMORY) as session:
         session.execute("CREATE SCHEMA audit")
         session.execute("CREATE SCHEMA ref")
+        session.execute("CREATE SCHEMA mart")
+        for macro in macros(over_views=False):
+            session.execute(macro)
         view_sweep_files(session, lake, night.sweep_id, "all_sweep_files", is_before_audit=True)
         view_sweep_files(session, lake, night.before or "none", "all_before_files", tables=_COMPARED)
         sweep = lake.local(lake.table_file("sweep", night.sweep_id, "sweep"))
         session.execute(f"CREATE VIEW audit.sweep AS {select_files('sweep', [sweep])}")
         session.execute("CREATE TABLE ref.market AS SELECT unnest(?) AS market", [list(MARKETS)])
-        session.execute("CREATE TABLE ref.currency AS SELECT unnest(?) AS currency", [sorted(ISO_4217)])
+        currencies = [{"currency": code, "minor_unit": minor_unit(code)} for code in sorted(ISO_4217)]
+        session.execute(
+            "CREATE TABLE ref.currency AS SELECT unnest($1::STRUCT(currency VARCHAR, minor_unit DECIMAL(18, 4))[], "
+            "recursive := true)",
+            [currencies],
+        )
         session.execute("CREATE TABLE ref.board_basis AS SELECT unnest(?) AS board_id", [list(BOARDS)])
         turn_to(session, ALL)
         view_leads(session)

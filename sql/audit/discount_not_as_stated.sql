@@ -1,6 +1,6 @@
 -- One row per offer whose stated discount differs from that of its prices by more than rounding explains.
 -- Some properties state the discount in whole percent, others prices in whole units: half a percent, and half a unit
--- of money as a share of the price, can both be rounding.
+-- of money as a share of the price, can both be rounding. A total that is above only by rounding is equal.
 SELECT
     offer.market,
     offer.property_id,
@@ -15,8 +15,10 @@ SELECT
         offer.pre_promo_total::DOUBLE
     ) AS reason
 FROM sweep_files.offer AS offer
+LEFT JOIN ref.currency AS unit
+    ON unit.currency = CASE WHEN offer.total > offer.pre_promo_total THEN offer.currency END
 WHERE
     offer.pre_promo_total > 0
-    AND offer.total <= offer.pre_promo_total
+    AND mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) >= 0
     AND abs(offer.discount_pct - 100 * (1 - offer.total::DOUBLE / offer.pre_promo_total::DOUBLE))
     > 0.51 + 51 / offer.pre_promo_total::DOUBLE

@@ -1,4 +1,4 @@
--- One row per offer that costs more after its promotions than before them.
+-- One row per offer that costs more after its promotions than before them, by more than rounding (mart.taken_off).
 SELECT
     offer.market,
     offer.property_id,
@@ -11,4 +11,8 @@ SELECT
         offer.pre_promo_total::DOUBLE
     ) AS reason
 FROM sweep_files.offer AS offer
-WHERE offer.total > offer.pre_promo_total
+LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
+WHERE
+    -- The first condition is known before the join; the second excludes what is only rounded.
+    offer.total > offer.pre_promo_total
+    AND mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) < 0

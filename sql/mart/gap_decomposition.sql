@@ -13,7 +13,7 @@
 -- policy: Part due to different cancellation penalties, in currency; NULL: not sold in that room and board there.
 -- board: Part due to a different board, in currency; NULL: not sold in that room there, or policy is unknown.
 -- tax_and_fee: Part due to included charges, in currency; NULL: not stated, as in every list answer.
--- promotion: Part due to promotions, in currency; NULL: a promotion is named without a price before it.
+-- promotion: Part due to promotions (mart.taken_off), in currency; NULL: one is named without a price before it.
 -- fx: Part due to the supplier's exchange rate, in currency; NULL: the offer was not also seen in reference_currency.
 -- residual: Rest of the gap, in currency: unknown parts, and the price difference between the markets themselves.
 -- parts_known: Number of known parts, out of five.
@@ -32,6 +32,7 @@ WITH at_reference_rate AS (
             END AS reference_converted
         ),
         unit.minor_unit,
+        reference_unit.minor_unit AS reference_minor_unit,
         coalesce(exchange.to_rate, 1) AS to_rate,
         coalesce(exchange.from_rate, 1) AS from_rate
     FROM mart.market_parity AS parity
@@ -41,6 +42,7 @@ WITH at_reference_rate AS (
             AND exchange.to_currency = parity.currency
             AND exchange.from_currency = parity.reference_currency
     LEFT JOIN ref.currency AS unit ON unit.currency = parity.currency
+    LEFT JOIN ref.currency AS reference_unit ON reference_unit.currency = parity.reference_currency
     WHERE
         -- Equal prices have no gap to split; a difference between the two rates alone belongs to report.fx_markup.
         parity.verdict <> 'meet'
@@ -64,10 +66,13 @@ offer AS NOT MATERIALIZED (
         sold.*,
         -- No promotion takes nothing off; one without a price before it takes off an unknown amount.
         CASE
-            WHEN sold.pre_promo_total IS NOT NULL THEN (sold.pre_promo_total - sold.total)::DECIMAL(18, 4)
+            WHEN sold.pre_promo_total IS NOT NULL
+                THEN mart.taken_off(sold.total, sold.pre_promo_total, unit.minor_unit)::DECIMAL(18, 4)
             WHEN sold.promotion_key = 0 THEN 0
         END AS taken_off
     FROM mart.comparable_offer AS sold
+    LEFT JOIN ref.currency AS unit
+        ON unit.currency = CASE WHEN sold.total <> sold.pre_promo_total THEN sold.currency END
     WHERE sold.match_grade = 'exact'
 ),
 
@@ -131,7 +136,8 @@ walked AS (
         CASE
             WHEN currency_step.offer_key IS NOT NULL
                 THEN mart.converted(currency_step.taken_off, apart.to_rate, apart.from_rate, apart.minor_unit)
-            WHEN apart.pre_promo_total IS NOT NULL THEN (apart.pre_promo_total - apart.total)::DECIMAL(18, 4)
+            WHEN apart.pre_promo_total IS NOT NULL
+                THEN mart.taken_off(apart.total, apart.pre_promo_total, apart.minor_unit)::DECIMAL(18, 4)
             WHEN apart.promotion_key = 0 THEN 0
         END AS taken_off_here,
         CASE
@@ -158,7 +164,10 @@ walked AS (
             WHEN after_board IS NOT NULL AND board_step.offer_key IS NOT NULL THEN board_step.taken_off -- noqa: RF02
             WHEN policy_step.offer_key IS NOT NULL THEN policy_step.taken_off
             WHEN apart.reference_pre_promo_total IS NOT NULL
-                THEN (apart.reference_pre_promo_total - apart.reference_total)::DECIMAL(18, 4)
+                THEN
+                    mart.taken_off(
+                        apart.reference_total, apart.reference_pre_promo_total, apart.reference_minor_unit
+                    )::DECIMAL(18, 4)
             WHEN apart.reference_promotion_key = 0 THEN 0
         END AS taken_off_there
     FROM apart

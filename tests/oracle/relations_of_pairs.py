@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 from history import CELL, OFFER, UNOBSERVED_NIGHTS, Row, key_of
-from relations_of_prices import FAMILY_OF, MINOR_UNITS, PRODUCT, comparable
+from relations_of_prices import FAMILY_OF, MINOR_UNITS, PRODUCT, comparable, taken_off_by_promotions
 
 TOLERANCE_PCT, REFERENCE_RATE_PCT = Decimal("0.5"), Decimal(3)
 MEDIUM_PCT, HIGH_PCT = 2.0, 5.0
@@ -496,7 +496,7 @@ def _converted_by(factor: Fraction) -> Callable[[int], int]:
 
 def _taken_off(offer: Row) -> int | None:
     if offer["pre_promo_total"] is not None:
-        return offer["pre_promo_total"] - offer["total"]
+        return taken_off_by_promotions(offer)
     return None if offer["promotion"] else 0
 
 

@@ -36,6 +36,12 @@ MINOR_UNITS = 100
 FEES = ("resort_fee", "child_resort_fee", "city_taxes", "hotel_service_fee")
 
 
+def taken_off_by_promotions(row: Row) -> int:
+    """Return what promotions take off a price that states one before them: no price is more exact than a coin."""
+    taken_off: int = row["pre_promo_total"] - row["total"]
+    return 0 if abs(taken_off) <= MINOR_UNITS else taken_off
+
+
 def frame(history: History) -> pl.DataFrame:
     """Return the offers on sale, with the family of the board, the requested room and how many there are."""
     return frame_of(history.on_sale())

@@ -12,7 +12,7 @@ from typing import Any
 
 from history import OFFER, History, Row, days_before, key_of
 from raw_zone import Sweep
-from relations_of_prices import MINOR_UNITS
+from relations_of_prices import taken_off_by_promotions
 
 CHECK_IN_HOUR, HORIZON_HOURS = 15, 24 * 30
 ROUNDING = 0.51
@@ -84,9 +84,7 @@ def broken_promises(history: History, kinds: Kinds) -> list[Row]:
     for row in offer_promotion(history, kinds):
         if row["total"] is None or not row["pre_promo_total"]:
             continue
-        names, taken_off = row["names_price_promotion"], row["pre_promo_total"] - row["total"]
-        # No price is more precise than the smallest coin.
-        taken_off = 0 if abs(taken_off) <= MINOR_UNITS else taken_off
+        names, taken_off = row["names_price_promotion"], taken_off_by_promotions(row)
         rules = {
             "total_above_reference": taken_off < 0,
             "phantom_promotion": taken_off == 0 and names is True,
@@ -131,7 +129,7 @@ def promotion_episode(history: History) -> list[Row]:
         episode: list[Row] = []
         plain: Row | None = None
         for row in [*seen, None]:
-            is_below = row is not None and row["pre_promo_total"] is not None and row["total"] < row["pre_promo_total"]
+            is_below = row is not None and row["pre_promo_total"] is not None and taken_off_by_promotions(row) > 0
             if is_below:
                 episode.append(row)
                 continue
