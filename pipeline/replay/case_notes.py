@@ -113,7 +113,9 @@ def say_of_case(
 def _extent(case: Row) -> str:
     """Return what an acknowledgement holds for, as `lake.case_note` keeps it."""
     known = [case["lowest_pct"], case["highest_pct"], case["stays"], case["exposure_eur"]]
-    return " ".join(UNKNOWN if each is None else str(each) for each in known)
+    # Without exchange rates, only these show whether its cost has grown.
+    amounts = [f"{each['currency']}={each['amount']}" for each in case["amounts"]]
+    return " ".join([*(UNKNOWN if each is None else str(each) for each in known), *amounts])
 
 
 def _after_all(lake: Lake, now: datetime) -> datetime:

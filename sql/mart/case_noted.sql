@@ -9,6 +9,7 @@
 -- acknowledged_highest_pct: Its largest size at that time, in percent; NULL: unknown, or it had no size.
 -- acknowledged_stays: Its number of stays at that time; NULL: unknown.
 -- acknowledged_eur: Its exposure_eur at that time; NULL: unknown.
+-- acknowledged_amounts: Its amounts at that time, by currency; empty: unknown, or it had none.
 WITH latest AS (
     SELECT
         case_note.case_id,
@@ -38,5 +39,12 @@ SELECT
     CASE WHEN len(latest.extent) > 1 THEN try_cast(latest.extent[1] AS DOUBLE) END AS acknowledged_lowest_pct,
     CASE WHEN len(latest.extent) > 1 THEN try_cast(latest.extent[2] AS DOUBLE) END AS acknowledged_highest_pct,
     try_cast(latest.extent[3] AS BIGINT) AS acknowledged_stays,
-    try_cast(latest.extent[4] AS DECIMAL(38, 2)) AS acknowledged_eur
+    try_cast(latest.extent[4] AS DECIMAL(38, 2)) AS acknowledged_eur,
+    list_transform(
+        coalesce(latest.extent[5:], []),
+        LAMBDA said: {
+            'currency': split_part(said, '=', 1), -- noqa: RF02,RF03
+            'amount': try_cast(split_part(said, '=', 2) AS DECIMAL(38, 4)) -- noqa: RF02,RF03
+        }
+    ) AS acknowledged_amounts
 FROM latest

@@ -55,7 +55,8 @@ WITH latest AS (
 ),
 
 -- An acknowledgement holds for what was there: not for what came later, nor for more than twice the size, the stays or
--- the cost, nor for prices that are now off in the other direction. Of an older one, only the size is known.
+-- the cost, nor for prices that are now off in the other direction. Of an older one, only the size is known. Where a
+-- rate is unknown, the cost has grown if the amount in one of its currencies has, and in no other one has fallen.
 acknowledged AS (
     SELECT
         noted.case_id,
@@ -73,7 +74,25 @@ acknowledged AS (
         END AS acknowledged_stays,
         CASE
             WHEN noted.acknowledged_eur > 0 THEN format('a cost of {:,.0f} EUR', noted.acknowledged_eur::DOUBLE)
+            WHEN len(noted.acknowledged_amounts) > 0
+                THEN
+                    'a cost of '
+                    || array_to_string(
+                        list_transform(
+                            noted.acknowledged_amounts,
+                            LAMBDA said: format('{:,.0f} {}', said['amount']::DOUBLE, said['currency']) -- noqa: RF02
+                        ),
+                        ' + '
+                    )
         END AS acknowledged_cost,
+        -- By currency, for times without a rate.
+        list_transform(
+            noted.acknowledged_amounts,
+            LAMBDA said: coalesce(
+                list_filter(owed.amounts, LAMBDA now: now['currency'] = said['currency'])[1].amount, -- noqa: RF02
+                0
+            ) / said['amount'] -- noqa: RF02
+        ) AS times_as_much,
         greatest(sized.highest_pct, 0) AS above,
         greatest(-sized.lowest_pct, 0) AS below,
         CASE
@@ -91,7 +110,11 @@ acknowledged AS (
             OR (above > below AND below_then > above_then AND above > above_then + analysis.disparity_pct) -- noqa: RF02
             OR (below > above AND above_then > below_then AND below > below_then + analysis.disparity_pct) -- noqa: RF02
             OR (noted.acknowledged_stays > 0 AND sized.stays > 2 * noted.acknowledged_stays)
-            OR (noted.acknowledged_eur > 0 AND owed.amount_eur > 2 * noted.acknowledged_eur),
+            OR CASE
+                WHEN noted.acknowledged_eur IS NULL OR (owed.amounts IS NOT NULL AND owed.amount_eur IS NULL)
+                    THEN list_max(times_as_much) > 2 AND list_min(times_as_much) >= 1 -- noqa: RF02
+                ELSE noted.acknowledged_eur > 0 AND owed.amount_eur > 2 * noted.acknowledged_eur
+            END,
             FALSE
         ) AS has_grown
     FROM mart.case_noted AS noted

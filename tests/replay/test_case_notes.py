@@ -65,8 +65,9 @@ def test_a_case_gathers_its_flags_and_keeps_its_id_and_what_was_said_of_it(lake)
     refresh(lake)
     said = case_row(lake, case["case_id"])
     assert (said["status"], said["owner"], said["note"]) == ("acknowledged", "Ada", "called again")
-    with query_published(lake.published_file, "SELECT acknowledged_pct FROM mart.case_noted") as found:
-        assert found.fetchall() == [(case["highest_pct"],)]
+    noted = "SELECT acknowledged_pct, acknowledged_eur, acknowledged_amounts FROM mart.case_noted"
+    with query_published(lake.published_file, noted) as found:
+        assert found.fetchall() == [(case["highest_pct"], 9, [{"currency": "EUR", "amount": 9}])]
     republish_all(lake, lambda: None)
     assert case_row(lake, case["case_id"]) == said
     assert flags_of_cases(lake, [case["case_id"], "b-1"]) == [case["evidence"][0]["flag_id"], "b-1"]
