@@ -55,6 +55,7 @@ def parts_of(
     """Yield the names, batches of rows and an empty batch, or at any point a failure."""
     import duckdb
 
+    from pipeline.lake.query_texts import run, run_with_texts
     from pipeline.lake.user_condition import rows_where
     from pipeline.lake.user_sql import CANNOT_RUN, LIST_RELATIONS, locked_session, question
 
@@ -69,8 +70,7 @@ def parts_of(
         with session:
             wanted = question(session, asked) if isinstance(asked, str) else rows_where(session, **asked)
             names_files = wanted.names_files
-            session.execute(wanted.sql)
-            yield [column[0] for column in session.description or []]
+            yield run(session, wanted.sql) if as_arrow else run_with_texts(session, wanted.sql)
             if as_arrow:
                 reader: Any = session.to_arrow_reader(_ARROW_BATCH)
                 yield [reader.schema.serialize().to_pybytes()]
@@ -92,7 +92,7 @@ def parts_of(
     except duckdb.Error as error:
         yield REFUSED, f"{CANNOT_RUN}{error}", LIST_RELATIONS
     except OverflowError as error:
-        # DuckDB's intervals reach further than Python's.
+        # DuckDB's times and dates reach further than Python's.
         yield REFUSED, f"The query returns a value that is out of range: {error}", "Cast that column to VARCHAR."
     except Exception:
         # Our own mistake; the output of the process is not shown otherwise.

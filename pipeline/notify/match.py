@@ -1,5 +1,6 @@
 """What is new, still open and resolved: a rule's rows against those sent before."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,9 @@ from pipeline.notify.alert_rules import Rule
 
 # Rows that a message lists; it says how many there are.
 LISTED = 10
+
+# Values of a row without a finding that a message shows if the rule's condition names none.
+_MOST_COLUMNS = 6
 
 # Characters of a text in a message.
 _LONGEST = 500
@@ -65,13 +69,33 @@ def key_of(rule: Rule, row: Row) -> str:
 
 
 def words_of(rule: Rule, row: Row) -> str:
-    """Return a row in words: its place, problem and finding, if it has one, its key, and its page."""
+    """Return a row in words: its place, problem, finding, key and page; without a finding, its key and other values."""
     words = in_a_line(key_of(rule, row))
     if finding := in_a_line(row.get("finding") or ""):
         finding = f"{_problem(row)}{finding}{_cost_and_since(row)}{_mute_over(row)}"
         place = ", ".join(f"{word}{_named(row, name)}" for name, word in _PLACE.items() if row.get(name) is not None)
         words = f"{place}: {finding} ({words})" if place else f"{finding} ({words})"
+    elif others := in_a_line(_others(rule, row)):
+        words = f"{words}: {others}"
     return with_page(words, row.get(CASE_PAGE))
+
+
+def _others(rule: Rule, row: Row) -> str:
+    """Return the values that the rule's condition is about; if it names no column, the first ones."""
+    asked = set(re.findall(r"\w+", rule.where.lower()))
+    said = {name: _value(value) for name, value in row.items() if name not in {*rule.key, CASE_PAGE}}
+    known = {name: value for name, value in said.items() if value}
+    shown = [name for name in known if name.lower() in asked] or list(known)[:_MOST_COLUMNS]
+    return ", ".join(f"{name.replace('_', ' ')} {known[name]}" for name in shown)
+
+
+def _value(value: object) -> str:
+    """Return a value of a message; '' if there is none, or if it has parts."""
+    if value is None or isinstance(value, list | tuple | dict):
+        return ""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _problem(row: Row) -> str:

@@ -368,7 +368,7 @@ def test_rows_come_as_they_are_made_and_the_rest_is_given_up(file):
 def test_values_come_through_as_duckdb_gives_them(file):
     sql = (
         "SELECT 1.5000::DECIMAL(18,4), 170141183460469231731687303715884105727::HUGEINT, 'nan'::DOUBLE::VARCHAR, "
-        "TIMESTAMPTZ '2030-01-01 02:00:00+00', {'a': [1, NULL]}, MAP {'k': 1}, INTERVAL 3 DAY, '\\xAA'::BLOB, uuid()"
+        "TIMESTAMPTZ '2030-01-01 02:00:00+00', {'a': [1, NULL]}, MAP {'k': 1}, uuid()"
     )
     here = duckdb.connect()
     here.execute("SET TimeZone = 'UTC'")

@@ -48,6 +48,26 @@ def test_of_rows_with_one_key_the_message_has_the_first_which_is_the_most_severe
     assert news(rule, found, {}).new == {"7": "property 7: It is 61% off. (7)"}
 
 
+def test_a_row_without_a_finding_shows_what_the_condition_is_about():
+    row = {
+        "sweep_id": "s-1",
+        "started_at": datetime(2030, 1, 6, 2, tzinfo=UTC),
+        "spec": "hotels\nof <!here>",
+        "planned": 120,
+        "failed": 12,
+        "share": 0.1,
+        "parts": [1],
+        "state": None,
+    }
+    rule = Rule(name="failures", relation="mart.sweep", key=("sweep_id",), who=("me",), where="Failed > 0.02 * planned")
+    assert news(rule, [row], {}).new == {"s-1": "s-1: planned 120, failed 12"}
+    every = rule.model_copy(update={"where": "true"})
+    (words,) = news(every, [row], {}).new.values()
+    assert words.startswith("s-1: started at 2030-01-06 02:00, spec hotels of ")
+    assert words.endswith("planned 120, failed 12, share 0.1")
+    assert "<!here>" not in words
+
+
 def test_what_a_rule_no_longer_selects_is_not_resolved_while_it_is_open():
     sent = {"a": "acknowledged", "b": "ended", "c": "selected"}
     found = news(RULE, rows("c"), sent, {"a", "c"})
