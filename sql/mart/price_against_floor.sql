@@ -24,6 +24,7 @@
 -- `none_stated`: the price may be of an offer without a floor, in the answer before or after it.
 -- `outdated`: price and floor, or price and the latest sweep, are more than price_days apart.
 -- `no_offer`: no matching offer was read, or not for every room.
+-- `stay_began`: check-in is not after the day of the latest sweep, so its offers are no longer compared.
 -- `not_hotel`: floors do not bind packages.
 -- rate: Units of floor_currency per unit of currency; NULL: the currencies are the same.
 -- rate_date: Business day of the rate: the older of the two currencies' days; NULL: no rate was needed.
@@ -89,7 +90,8 @@ priced AS (
         matched.observed_at < matched.answered_from AS is_before_answers,
         date_diff(
             'second', matched.observed_at, (SELECT max(sweep.started_at) FROM mart.sweep AS sweep)
-        ) / 86400.0 AS price_age_days
+        ) / 86400.0 AS price_age_days,
+        matched.check_in <= (SELECT max(sweep.snapshot_date) FROM mart.sweep AS sweep) AS has_begun
     FROM matched
     LEFT JOIN rate_on AS here
         ON
@@ -116,6 +118,7 @@ held AS (
         greatest(priced.floor_before, priced.floor_next) AS higher_floor,
         CASE
             WHEN priced.product_type <> 'Hotel' THEN 'not_hotel'
+            WHEN priced.has_begun THEN 'stay_began'
             WHEN coalesce(priced.offers, 0) = 0 THEN 'no_offer'
             WHEN priced.offers_without_floor > 0 OR priced.next_without_floor > 0 THEN 'none_stated'
             WHEN priced.price_converted IS NULL THEN 'no_rate'

@@ -1,6 +1,6 @@
 -- One row per source, market, match grade and currency basis: how many selling prices respect the floor.
 -- A price converted at a reference rate has a larger tolerance, so never add up the rows of two bases.
--- planned: Number of selling prices of hotel-only stays, each with its latest value.
+-- planned: Number of selling prices of hotel-only stays that are still ahead, each with its latest value.
 -- answered: Number of selling prices with at least one matching offer on sale.
 -- comparable: Number of selling prices that could be compared with a floor: kept or breach.
 -- kept: Number of prices at or above the floor, within the tolerance; if it moved around the price, above both floors.
@@ -26,5 +26,7 @@ SELECT
     median(held.below_floor_pct) FILTER (WHERE held.verdict = 'breach') AS median_below_pct,
     held.currency_basis
 FROM mart.price_against_floor AS held
-WHERE held.product_type = 'Hotel'
+WHERE
+    held.product_type = 'Hotel'
+    AND held.verdict <> 'stay_began'
 GROUP BY held.source, held.market, held.match_grade, held.currency_basis

@@ -312,6 +312,8 @@ def _held(price: Price, source: str, past: list[Row], latest: datetime, rates: R
     nothing = {"floor": None, "price_converted": None, "below_floor": None, "floor_now": None, "offers": 0}
     if row["product_type"] != "Hotel":
         return reported | nothing | {"verdict": "not_hotel"}
+    if row["check_in"] <= latest.date():
+        return reported | nothing | {"verdict": "stay_began"}
     if not past:
         return reported | nothing | {"verdict": "no_offer"}
     judged_at = max(row["observed_at"], min(offer["valid_from"] for offer in past))
