@@ -109,7 +109,8 @@ def floor_compliance(reader: Reader) -> Section:
         "compliant; one that is outdated, older than the first answer about its stay, below only one of the floors of "
         "the answers before and after it, or without a reference rate is not comparable. No offer: none that matches "
         "the price was read, so it is compared on no basis. Prices of stays that have begun are left out. Prices are "
-        "judged as they are loaded, and findings are made with each night. The title counts prices that name room, board and policy, against list answers"
+        "judged as they are loaded, and findings are made with each night. The title counts prices that name room, "
+        "board and policy, against list answers"
         + (f", and leaves out {others:,} that had to be converted" if others else "")
         + "; the other rows are of prices that name less, or of detail answers, and are never added to it.",
         compliance,
