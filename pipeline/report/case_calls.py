@@ -77,6 +77,7 @@ def cases_points(cases: pl.DataFrame, silent_markets: Collection[str] = ()) -> l
             also += f" Also call about {', '.join(further)}."
         text = f"{to_do}: {row['rule_words']}{place}. {row['finding']}{since}{also}"
         pages = (row["case_page"] or "", row["property_page"] or "")
+        tone = "bad" if row["severity"] == "high" else "warn"
         section = "open_cases" if (row["whom"], row["rule"]) in in_earlier else "new_cases"
         points.append(Point(text, section, tone, *pages, bold=to_do.removesuffix(" about")))
     return points

@@ -59,6 +59,7 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
 _ROLES: Final[Mapping[str, str]] = {
     "reference": "reference market",
     "compared": "compared with",
+    "base_currency": "compared with",
     "witness": "a third market",
     "held_against": "compared with",
     "promotion_began": "when the promotion began",

@@ -240,7 +240,7 @@ def test_raw_answers_that_are_not_kept_are_said_to_be_gone_and_the_numbers_stay(
     page = page_of(lake, "list_detail_mismatch")
     assert page.count("The raw answer is no longer kept") == 2
     assert row_of(page, "Total for the stay")[:2] == ["131.005 EUR", "120.25 EUR"]
-    assert "<dt>Body</dt>" not in page
+    assert "<dt>Request body</dt>" not in page
 
 
 def test_a_pulled_copy_has_the_same_pages_without_raw_answers(lake, tmp_path):
@@ -259,7 +259,7 @@ def test_a_raw_answer_that_is_not_the_one_that_was_loaded_is_not_shown(lake):
     land(lake, [other], Operation.SINGLE, sweep_id(0))
     page = page_of(lake, "list_detail_mismatch")
     assert page.count("is not the one that was loaded") == 1
-    assert page.count("<dt>Body</dt>") == 1
+    assert page.count("<dt>Request body</dt>") == 1
 
 
 def test_a_night_has_a_bounded_number_of_pages_and_says_so(lake, monkeypatch):

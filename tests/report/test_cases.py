@@ -178,6 +178,7 @@ def test_three_properties_are_called_whatever_the_supplier_has_to_be_called_abou
     assert named[3].text.startswith("Then call the supplier about market GB: Price struck through")
     assert named[3].text.endswith("Cost: 9,000 EUR, found since 14 Oct 2026.")
     assert named[4].text.endswith("Cost: 8,000 EUR, found since 14 Oct 2026. Also call about market SE.")
+    assert [point.tone for point in (first, *named)] == ["bad", "bad", "bad", "warn", "warn", "warn"]
     assert "What is about a market or the supplier follows." in first.text
 
 

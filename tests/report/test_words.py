@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.domain.tables import FLAG_CLOSED
 from pipeline.report.page import Column, percent, share, shown
-from pipeline.report.words import are_alike, first_of, kinds_said, lead_days_said, printed, rule_said, said
+from pipeline.report.words import are_alike, first_of, kinds_said, lead_days_said, printed, role_said, rule_said, said
 
 
 def test_a_rule_is_said_by_its_title_and_one_without_is_still_no_code():
@@ -21,6 +21,10 @@ def test_codes_are_said_in_words_and_other_text_is_left_alone():
     assert said("room_name", "board_family") == "board_family"
     assert (lead_days_said("007-013"), lead_days_said("000-006"), lead_days_said("180+")) == ("7–13", "0–6", "180+")
     assert kinds_said("discount_off,value_add") == "discount off and value add"
+
+
+def test_of_two_prices_in_two_currencies_the_heading_says_which_one_the_finding_is_about():
+    assert (role_said("currency"), role_said("base_currency")) == ("", "compared with")
 
 
 @pytest.mark.parametrize(
