@@ -94,7 +94,8 @@ def _(alt, ask, markets, mo, pl, product_type):
     _markets = ", ".join(f"'{market}'" for market in markets.value or [""])
     query = f"""SELECT market, lead_days, answer, round(100 * paid_share, 1) AS paid_pct,
        round(100 * cost_share, 1) AS cost_pct, round(lower_pct, 1) AS lower_pct,
-       round(balance_lowest, 2) AS balance_lowest, round(balance_highest, 2) AS balance_highest, stays, check_ins
+       round(100 * balance_lowest, 1) AS balance_lowest_pct, round(100 * balance_highest, 1) AS balance_highest_pct,
+       stays, check_ins
 FROM report.book_or_wait
 WHERE source = 'multi' AND check_in IS NULL AND stays > 0
   AND product_type = '{product_type.value}'
@@ -105,6 +106,11 @@ ORDER BY market, lead_days"""  # noqa: S608 - the values are the relation's own
     _by_answer = tonight.group_by("answer").agg(pl.col("lead_days").unique().sort())
     _days = {row["answer"]: ", ".join(map(str, row["lead_days"])) for row in _by_answer.iter_rows(named=True)}
     _in_short = "; ".join(f"**{answer}** {_days[answer]} days ahead" for answer in _said if answer in _days)
+    _differ = (
+        " Where a number of days is named twice, the answer depends on the market."
+        if sum(map(len, _by_answer["lead_days"])) > tonight["lead_days"].n_unique()
+        else ""
+    )
     _single = tonight.filter((pl.col("check_ins") == 1) & (pl.col("answer") != "not known")).height
     _caveat = (
         f" {_single} of the {tonight.height} answers rest on a single check-in date: what was special about that date "
@@ -138,12 +144,11 @@ ORDER BY market, lead_days"""  # noqa: S608 - the values are the relation's own
     mo.vstack(
         [
             mo.md(
-                f"## Book now or wait?\n\nIn these markets: {_in_short}. A number of days with several answers has "
-                "another one in another market.\n\nWaiting **paid off** if the offer later had a lower total. It "
-                "**cost money** if it had none, and was gone or dearer when last answered. Right of the line, waiting "
-                "paid off more often. A bar is a 95% interval; if it crosses the line, the answer is *either*. The "
-                "chart counts offers, not money: `lower_pct` is how much lower the best later total was when waiting "
-                f"paid off.{_caveat}"
+                f"## Book now or wait?\n\nIn these markets: {_in_short}.{_differ}\n\nWaiting **paid off** if the offer "
+                "later had a lower total. It **cost money** if it had none, and was gone or dearer when last answered. "
+                "Right of the line, waiting paid off more often. A bar is a 95% interval; if it crosses the line, the "
+                "answer is *either*. The chart counts offers, not money: `lower_pct` is how much lower the best later "
+                f"total was when waiting paid off.{_caveat}"
             ),
             _drawn,
             mo.ui.table(listed, selection=None, page_size=10),

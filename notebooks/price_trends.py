@@ -160,8 +160,9 @@ def _(alt, currency, history, mo, pl, room, with_floor):
     mo.stop(shown.height == 0, mo.md("This room was not on sale, in this currency, in any of the published nights."))
     shown = shown.with_columns(pl.col("offer").str.strip_prefix(f"{room.value}, "))
     # Each interval is drawn from its start to its end; the next interval of its key may start at another price.
+    _days = alt.Axis(format="%-d %b", tickCount={"interval": "day", "step": 1}, grid=False)
     _base = alt.Chart(shown).encode(
-        x=alt.X("valid_from:T", title="Start of the sweep (UTC)", scale=alt.Scale(type="utc")),
+        x=alt.X("valid_from:T", title="Start of the sweep (UTC)", scale=alt.Scale(type="utc"), axis=_days),
         color=alt.Color("offer:N", title=None, legend=alt.Legend(orient="bottom", columns=1, labelLimit=500)),
         tooltip=["offer", "since", "until", "total", "pre_promo_total", "floor", "available_rooms"],
     )
@@ -180,8 +181,10 @@ def _(alt, currency, history, mo, pl, room, with_floor):
         _floors = _base.transform_filter("isValid(datum.floor)").mark_rule(strokeDash=[4, 4], strokeWidth=1.5)
         _layers.append(_floors.encode(x2="valid_to:T", y="floor:Q"))
     _offers = shown["offer_key"].n_unique()
-    _changes = shown.height - _offers
-    _changed = "1 change" if _changes == 1 else f"{_changes} changes"
+    # An interval also begins where only the rooms left, the floor or the promotion has changed.
+    _totals = shown.sort("offer_key", "valid_from").select("total", before=pl.col("total").shift().over("offer_key"))
+    _changes = _totals.filter(pl.col("total") != pl.col("before")).height
+    _changed = "1 price change" if _changes == 1 else f"{_changes} price changes"
     _of_offers = "1 offer" if _offers == 1 else f"{_offers} offers"
     mo.vstack(
         [

@@ -155,8 +155,9 @@ def _(alt, ask, mo, offer):
         of=offer.value["property_id"],
         key=offer.value["offer_key"],
     )
+    _days = alt.Axis(format="%-d %b", tickCount={"interval": "day", "step": 1}, grid=False)
     _base = alt.Chart(history).encode(
-        x=alt.X("valid_from:T", title="Start of the sweep (UTC)", scale=alt.Scale(type="utc"))
+        x=alt.X("valid_from:T", title="Start of the sweep (UTC)", scale=alt.Scale(type="utc"), axis=_days)
     )
     _axis = alt.Axis(title=f"Total of the stay ({offer.value['currency']})")
     _reported = _base.mark_rule(strokeDash=[4, 4], strokeWidth=2, color="#8a8a8a").encode(

@@ -34,7 +34,7 @@ OF_THE_FIRST_NIGHT = {
     ],
     "offer_explorer": ["Lead time: drag over a range"],
     "parity_explorer": ["are dearer than in"],
-    "price_trends": ["0 changes of"],
+    "price_trends": ["0 price changes of"],
     "promotion_honesty": ["(not enough history)"],
 }
 
@@ -108,7 +108,7 @@ def test_the_parity_explorer_counts_what_the_parity_page_counts_and_lists_the_fu
 
 @pytest.fixture(scope="module")
 def dear_late(tmp_path_factory):
-    """Of three check-ins, two have begun. Five days before them, every price rose by a third."""
+    """Of three check-ins, two have begun. Five days before them, every price rose by a third. Rooms left fall nightly."""
     lake = Lake(str(tmp_path_factory.mktemp("dear-late") / "lake"))
     for number in (1, 2, 5, 9, 13, 17):
         stays = [(each, day) for each in PROPERTIES for day in (8, 16, 40) if day > number]
@@ -117,7 +117,9 @@ def dear_late(tmp_path_factory):
             for each, day in stays
         ]
         offers = [
-            cell | {"room_id": 7, "board_id": 14, "currency": "EUR", "total": 133 if day - number <= 5 else 100}
+            cell
+            | {"room_id": 7, "board_id": 14, "currency": "EUR", "total": 133 if day - number <= 5 else 100}
+            | {"available_rooms": 20 - number}
             for cell, (_, day) in zip(cells, stays, strict=True)
         ]
         publish(
@@ -136,6 +138,7 @@ def notebook(name: str) -> Path:
 def test_the_booking_window_answers_in_a_sentence_and_says_what_the_answer_rests_on(dear_late, monkeypatch):
     shown, _ = ran(notebook("booking_window"), dear_late, monkeypatch)
     assert "In these markets: <strong>book now</strong> 7, 14 days ahead." in shown
+    assert "named twice" not in shown
     # Fourteen days ahead, only the second check-in had been seen.
     assert "1 of the 2 answers rest on a single check-in date" in shown
     assert "<strong>1 of 1</strong> turned out within their interval" in shown
@@ -318,3 +321,10 @@ def test_an_offer_in_two_currencies_is_listed_twice(currencies, monkeypatch):
     assert set(found["currency"]) == {"EUR", "GBP"}
     assert found.select("property_id", "check_in").is_duplicated().any()
     assert [row["offer_key"] for row in names["offer"].options.values()] == found["offer_key"].to_list()
+
+
+@pytest.mark.slow
+def test_price_trends_count_changes_of_the_price_and_not_of_the_rooms_left(dear_late, monkeypatch):
+    shown, names = ran(notebook("price_trends"), dear_late, monkeypatch)
+    assert names["shown"].height > 1
+    assert "0 price changes of 1 offer" in shown
