@@ -129,7 +129,8 @@ ORDER BY market, lead_days"""  # noqa: S608 - the values are the relation's own
     )
     _axis = alt.X(
         "balance_lowest:Q",
-        title="Share of offers where waiting paid off, minus share where it cost money",
+        # In two lines, for phones.
+        title=["Share of offers where waiting paid off,", "minus share where it cost money"],
         axis=alt.Axis(format="+.0%"),
     )
     _drawn = alt.layer(
@@ -236,7 +237,9 @@ def _(alt, ask, furthest, markets, mo, product_type):
             tooltip=["market", "lead_days", "pairs", "index_first"],
         )
         .properties(
-            width="container", height=240, title=f"{int(path['pairs'].sum()):,} prices, each compared with its own past"
+            width="container",
+            height=240,
+            title=[f"{int(path['pairs'].sum()):,} prices,", "each compared with its own past"],
         )
     )
     mo.vstack([mo.md("## Prices"), _lines]) if path.height else mo.md(

@@ -133,8 +133,11 @@ def _(alt, ask, counted, judged, mo, reference):
         .properties(
             width="container",
             height=alt.Step(28),
-            title=f"Of {counted['offers'].sum():,} offers, {_of.get('lose', 0):,} are dearer than in {reference}, "
-            f"{_of.get('win', 0):,} cheaper",
+            # In two lines, for phones.
+            title=[
+                f"Of {counted['offers'].sum():,} offers, {_of.get('lose', 0):,} are dearer",
+                f"than in {reference}, {_of.get('win', 0):,} cheaper",
+            ],
         )
     )
     # Bands of a fiftieth of the widest gap, so that small gaps stay distinct where there are no large ones.
@@ -148,7 +151,7 @@ def _(alt, ask, counted, judged, mo, reference):
         alt.Chart(_bands)
         .mark_bar(opacity=0.75, width=10)
         .encode(
-            x=alt.X("from_pct:Q", title="Gap, percent (above 0: dearer; the end bars include all beyond 15)"),
+            x=alt.X("from_pct:Q", title=["Gap, percent (above 0: dearer;", "the end bars include all beyond 15)"]),
             y=alt.Y("offers:Q", title="Offers", stack=True),
             color=alt.Color("market:N", title=None),
             tooltip=["market", "from_pct", "offers"],

@@ -66,7 +66,7 @@ def _(ask, mo):
     _markets = ask("SELECT DISTINCT market FROM state.offer_open ORDER BY market")["market"].to_list()
     market = mo.ui.dropdown(_markets, value=_markets[0] if _markets else None, label="Market")
     source = mo.ui.dropdown({"list (multi)": "multi", "detail": "detail"}, value="list (multi)", label="Answers")
-    mo.hstack([market, source], justify="start")
+    mo.hstack([market, source], justify="start", wrap=True)
     return market, source
 
 
@@ -88,7 +88,9 @@ def _(ask, market, mo, source):
         f"{row['property_name'] or 'Property'} {row['property_id']} ({row['states']:,} prices)": row["property_id"]
         for row in _found.to_dicts()
     }
-    hotel = mo.ui.dropdown(_options, value=next(iter(_options), None), label="Property", searchable=True)
+    _first = next(iter(_options), None)
+    # Its names are long, and a phone cuts only those of this width.
+    hotel = mo.ui.dropdown(_options, value=_first, label="Property", searchable=True, full_width=True)
     hotel
     return (hotel,)
 
@@ -149,7 +151,7 @@ def _(history, mo):
     _currencies = sorted(history["currency"].drop_nulls().unique())
     currency = mo.ui.dropdown(_currencies, value=_currencies[0] if _currencies else None, label="Currency")
     with_floor = mo.ui.checkbox(value=True, label="Draw floors")
-    mo.hstack([room, currency, with_floor], justify="start")
+    mo.hstack([room, currency, with_floor], justify="start", wrap=True)
     return currency, room, with_floor
 
 

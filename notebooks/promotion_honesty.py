@@ -78,7 +78,7 @@ def _(ask, mo):
         value="all",
         label="Verdict",
     )
-    mo.hstack([market, verdict], justify="start")
+    mo.hstack([market, verdict], justify="start", wrap=True)
     return market, verdict
 
 
@@ -172,8 +172,11 @@ def _(alt, ask, mo, offer):
             alt.layer(_reported, _charged, _points).properties(
                 width="container",
                 height=260,
-                title=f"Stated before: {offer.value['pre_promo_total']:,.2f}; highest ever charged: "
-                f"{offer.value['highest']:,.2f} {offer.value['currency']}",
+                # In two lines, for phones.
+                title=[
+                    f"Stated before: {offer.value['pre_promo_total']:,.2f};",
+                    f"highest ever charged: {offer.value['highest']:,.2f} {offer.value['currency']}",
+                ],
             ),
             mo.md("Solid line: price charged. Dashed line: stated price before the promotion."),
             mo.ui.table(history, selection=None, page_size=10),

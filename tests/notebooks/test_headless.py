@@ -33,7 +33,7 @@ OF_THE_FIRST_NIGHT = {
         "No room has been picked up yet",
     ],
     "offer_explorer": ["Lead time: drag over a range"],
-    "parity_explorer": ["are dearer than in"],
+    "parity_explorer": ["are dearer", "than in "],
     "price_trends": ["0 price changes of"],
     "promotion_honesty": ["(not enough history)"],
 }
