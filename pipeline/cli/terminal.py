@@ -26,8 +26,11 @@ def own_command() -> str:
     """Return the command by which the user can call this program again."""
     if shutil.which("nightaudit"):
         return "nightaudit"
-    called = Path(sys.argv[0])
-    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)
+    called, module = Path(sys.argv[0]), ""
+    if called.name == "__main__.py":
+        # Called as a module of Python, whose file is no command.
+        called, module = Path(sys.executable), " -m pipeline.cli"
+    return f"{called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called}{module}"
 
 
 class Terminal(Console):

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from pipeline.cli import demo
+from pipeline.cli.terminal import own_command
 from pipeline.demo import make_demo, refuse_demo
 from pipeline.demo.inputs import MARKUP_PCT
 from pipeline.domain.analysis import Analysis
@@ -143,6 +144,21 @@ def test_a_demo_stopped_in_a_sweep_names_no_step_that_a_demo_does_not_have(tmp_p
         demo.demo(2, LAST)
     assert caught.value.kept == "The nights made so far stay in lake."
     assert caught.value.hint == hint.format("nightaudit demo, once that folder is removed")
+
+
+@pytest.mark.parametrize(
+    ("called", "command"),
+    [
+        (".venv/bin/nightaudit", ".venv/bin/nightaudit"),
+        ("pipeline/cli/__main__.py", ".venv/bin/python -m pipeline.cli"),
+    ],
+)
+def test_the_printed_commands_can_be_called_as_the_demo_was(tmp_path, monkeypatch, called, command):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.setattr("sys.argv", [str(tmp_path / called)])
+    monkeypatch.setattr("sys.executable", str(tmp_path / ".venv/bin/python"))
+    assert own_command() == command
 
 
 def kinds(world: World, night: int) -> dict[int, str]:
