@@ -108,7 +108,7 @@ def test_the_parity_explorer_counts_what_the_parity_page_counts_and_lists_the_fu
 
 @pytest.fixture(scope="module")
 def dear_late(tmp_path_factory):
-    """Of three check-ins, two have begun. Five days before them, prices rose by a third. Fewer rooms are left every night."""
+    """Of three check-ins, two have begun. Five days before them, prices rose by a third. Rooms left fall by night."""
     lake = Lake(str(tmp_path_factory.mktemp("dear-late") / "lake"))
     for number in (1, 2, 5, 9, 13, 17):
         stays = [(each, day) for each in PROPERTIES for day in (8, 16, 40) if day > number]
