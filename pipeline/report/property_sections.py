@@ -47,7 +47,9 @@ def tiles_of(known: OfProperty) -> list[tuple[str, str]]:
         (shown(known.offers, 0), "offers on sale"),
         (
             shown(lose + win, 0),
-            f"of {counted(pairs, 'pair')} differ from the reference market ({lose:,} dearer, {win:,} cheaper)",
+            f"of {counted(pairs, 'pair')} differ from the reference market ({lose:,} dearer, {win:,} cheaper)"
+            if pairs
+            else "pairs of markets could be compared",
         ),
         (
             shown(int(floors["above_total"].sum()), 0),

@@ -73,6 +73,8 @@ def test_a_property_without_offers_says_what_came_of_its_cells(lake):
     came = "Of 2 cells whose stay is still ahead: 1 absent, 1 no offer."
     assert came in page_of(lake, 4, 1)
     assert "Nothing is on sale" not in page_of(lake, 1, 1)
+    assert "pairs of markets could be compared" in page_of(lake, 4, 1)
+    assert "of 0 pairs" not in page_of(lake, 4, 1)
 
 
 @pytest.mark.slow
