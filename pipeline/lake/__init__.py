@@ -26,6 +26,7 @@ user_condition   the condition of an alert rule
 user_sql         the permitted statements of users, and their session
 user_query       a user's query within limits of time and memory
 query_child      its process
+query_texts      its intervals and bytes, as DuckDB writes them
 allowance        the daily cap on calls, kept in the lake
 published_paths  the published file in another folder
 simulated        whether the published night is simulated

@@ -62,7 +62,8 @@ def test_what_is_resolved_leads_to_the_page_of_how_it_ended(lake, monkeypatch):
         tell_alerts(lake, rules(), WHERE)
         tell_alerts(lake, rules("false"), WHERE, case_pages={sweep_id(0): "https://rates.example/ended.html"})
         _, resolved = got
-        assert f"- {sweep_id(0)}\n  https://rates.example/ended.html\n0 still open." in resolved["text"]
+        assert f"\n- {sweep_id(0)}: " in resolved["text"]
+        assert "\n  https://rates.example/ended.html\n0 still open." in resolved["text"]
 
 
 def test_an_unreached_receiver_gets_the_message_next_time_and_the_others_not_twice(lake, monkeypatch, caplog):
