@@ -4,9 +4,10 @@
 -- total_per_night: total / nights, in currency.
 -- board_family: Family of the board basis; unknown ids are `other`.
 SELECT
-    history.*,
+    history.* EXCLUDE (longest_unseen_days), -- noqa: RF02
     (history.total / history.nights)::DECIMAL(18, 4) AS total_per_night,
-    coalesce(board.family, 'other') AS board_family
+    coalesce(board.family, 'other') AS board_family,
+    history.longest_unseen_days
 FROM (
     SELECT * FROM state.offer_closed
     UNION ALL BY NAME

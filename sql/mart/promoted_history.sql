@@ -1,7 +1,7 @@
 -- One row per source and offer key last seen below its price before promotions: what it has cost so far.
 -- plain_seen_at: Last sighting without the running promotion before it began; NULL: it ran at the first sighting.
 -- began_at: First sighting of the running promotion.
--- longest_unseen_days: Longest time in which it was not observed until its price differed, in days; NULL: seen once.
+-- longest_unseen_days: Longest time between two observations of it, in days.
 -- first_seen_at: First sighting with a price.
 -- highest: Highest total ever seen, in currency.
 -- highest_from: Start of the first interval with that total.

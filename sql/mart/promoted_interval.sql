@@ -6,9 +6,8 @@
 -- began_at: First sighting of the running promotion; see mart.promotion_episode.
 -- dearest_plain: Highest total without a promotion in the reference_days up to plain_seen_at, in currency.
 -- is_before: Whether the interval began before the promotion, and was last seen in the reference_days before it.
--- longest_unseen_days: Days: longest time until the price of the offer differed in which it was not observed.
--- Within an interval, that is at least the mean time between two sightings: the state has how often an offer was seen
--- at one price, not when. From one day to the next, nothing is unseen. While it was gone, it cost nothing.
+-- longest_unseen_days: Days: longest time between two observations of the offer, within its intervals or between two.
+-- While it was seen to be gone, it cost nothing.
 -- highest: Highest total of the offer ever seen, in currency.
 WITH latest AS NOT MATERIALIZED (
     SELECT
@@ -22,6 +21,7 @@ WITH latest AS NOT MATERIALIZED (
         offer.last_seen_at,
         offer.total,
         offer.snapshots,
+        offer.longest_unseen_days,
         unit.minor_unit
     FROM state.offer_open AS offer
     LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
@@ -44,22 +44,14 @@ observed AS MATERIALIZED (
         history.last_seen_at,
         history.total,
         history.snapshots,
+        history.longest_unseen_days,
         latest.last_seen_at AS latest_seen_at,
         coalesce(mart.taken_off(history.total, history.pre_promo_total, latest.minor_unit) > 0, FALSE) AS is_below,
         lag(CASE WHEN history.is_offered AND NOT is_below THEN history.total END) OVER in_order -- noqa: RF02
             AS plain_before,
         history.is_offered AND history.total IS NOT NULL AS is_priced,
         date_diff('day', mart.utc(lag(history.last_seen_at) OVER in_order), mart.utc(history.valid_from))
-            AS days_unseen,
-        CASE
-            WHEN history.is_offered
-                THEN
-                    nullif(
-                        date_diff('day', mart.utc(history.valid_from), mart.utc(history.last_seen_at))
-                        // nullif(history.snapshots - 1, 0),
-                        1
-                    )
-        END AS days_between
+            AS days_unseen
     FROM mart.offer_history AS history
     -- An inner join, unlike a semi join, passes a filter on the property to both sides; and it reads keys only.
     INNER JOIN latest
@@ -83,7 +75,7 @@ plain AS (
         max(observed.valid_from) FILTER (WHERE observed.is_priced AND NOT observed.is_below) AS plain_from,
         max(observed.last_seen_at) FILTER (WHERE observed.is_priced AND NOT observed.is_below) AS plain_seen_at,
         max(observed.total) FILTER (WHERE observed.is_priced) AS highest,
-        greatest(max(observed.days_unseen), max(observed.days_between)) AS longest_unseen_days
+        greatest(max(observed.days_unseen), max(observed.longest_unseen_days)) AS longest_unseen_days
     FROM observed
     GROUP BY observed.source, observed.property_id, observed.offer_key
 ),
@@ -161,9 +153,6 @@ SELECT
     NULL AS dearest_plain,
     FALSE AS is_before,
     latest.total AS highest,
-    nullif(
-        date_diff('day', mart.utc(latest.valid_from), mart.utc(latest.last_seen_at)) // nullif(latest.snapshots - 1, 0),
-        1
-    ) AS longest_unseen_days
+    latest.longest_unseen_days
 FROM latest
 WHERE latest.valid_from <= latest.first_seen_at

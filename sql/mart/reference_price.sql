@@ -25,10 +25,7 @@
 -- A total that was charged again after a rise of the market was taken back has not risen.
 -- A total that is below the price before promotions only by rounding is not promoted (see mart.taken_off).
 -- Totals are raised by the movement of their market: mart.raised_total.
--- longest_unseen_days: Days: longest time unseen until its price differed, or without any answer in its market.
--- Times without an answer in the market count from reference_days (see mart.market_pause). Within an interval, only the
--- mean time between two sightings is known (see mart.promoted_interval): if only its property was not requested for as
--- long, and its price is the same afterwards, there still is a verdict.
+-- longest_unseen_days: Days: longest time between two observations of the offer (see mart.promoted_interval).
 -- lowest_moved: Lowest total before began_at, each raised by the largest rise of its market since it was last seen.
 -- risen_since_lowest_pct: Percent of the market's prices that rose since lowest_moved was last seen, net of falls.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.

@@ -110,6 +110,7 @@ SELECT
                 'first_seen_at': before.first_seen_at,
                 'last_seen_at': before.last_seen_at,
                 'snapshots': before.snapshots,
+                'longest_unseen_days': before.longest_unseen_days,
                 'began_sweep_id': before.began_sweep_id,
                 'began_search_id': before.began_search_id,
                 'began_offer_no': before.began_offer_no,

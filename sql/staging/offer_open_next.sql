@@ -40,6 +40,18 @@ WITH observed AS (
         coalesce(observed.before.first_seen_at, sweep.started_at) AS first_seen_at,
         sweep.started_at AS last_seen_at,
         CASE WHEN observed.change IS NULL THEN observed.before.snapshots + 1 ELSE 1 END AS snapshots,
+        -- From one day to the next, nothing is unseen.
+        CASE
+            WHEN observed.change IS NULL
+                THEN
+                    greatest(
+                        observed.before.longest_unseen_days,
+                        nullif(
+                            date_diff('day', mart.utc(observed.before.last_seen_at), mart.utc(sweep.started_at)), 1
+                        )
+                    )::INTEGER
+            ELSE 0
+        END AS longest_unseen_days,
         NULL::TIMESTAMPTZ AS unobserved_since,
         NULL::TIMESTAMPTZ AS doubted_since,
         CASE
@@ -143,6 +155,14 @@ SELECT
         CASE WHEN unseen.is_offered THEN unseen.started_at ELSE unseen.valid_from END AS valid_from,
         unseen.started_at AS last_seen_at,
         CASE WHEN unseen.is_offered THEN 1 ELSE unseen.snapshots + 1 END AS snapshots,
+        CASE
+            WHEN unseen.is_offered THEN 0
+            ELSE
+                greatest(
+                    unseen.longest_unseen_days,
+                    nullif(date_diff('day', mart.utc(unseen.last_seen_at), mart.utc(unseen.started_at)), 1)
+                )::INTEGER
+        END AS longest_unseen_days,
         NULL::TIMESTAMPTZ AS unobserved_since,
         NULL::TIMESTAMPTZ AS doubted_since,
         CASE WHEN unseen.is_offered THEN unseen.sweep_id ELSE unseen.began_sweep_id END AS began_sweep_id,

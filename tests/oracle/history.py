@@ -211,6 +211,7 @@ def _add_offers(
             "first_seen_at": before["first_seen_at"] if before else at,
             "last_seen_at": at,
             "snapshots": 1,
+            "longest_unseen_days": 0,
             "unobserved_since": None,
             "doubted_since": None,
             "began": (sweep.sweep_id, row["search_id"], row["offer_no"]),
@@ -218,7 +219,7 @@ def _add_offers(
         if change is None:
             assert before is not None
             kept = ("change", "valid_from", "began")
-            began |= {name: before[name] for name in kept} | {"snapshots": before["snapshots"] + 1}
+            began |= {name: before[name] for name in kept} | _seen_again(before, at)
         elif before is not None:
             history.closed.append(before | {"valid_to": at, "ended_by": change})
         history.open[key] = began
@@ -260,12 +261,19 @@ def _gone(history: History, key: Key, before: Row, at: datetime) -> None:
             "is_offered": False,
             "valid_from": at if was_offered else before["valid_from"],
             "last_seen_at": at,
-            "snapshots": 1 if was_offered else before["snapshots"] + 1,
             "unobserved_since": None,
             "doubted_since": None,
             "is_whole": True,
         }
+        | ({"snapshots": 1, "longest_unseen_days": 0} if was_offered else _seen_again(before, at))
     )
+
+
+def _seen_again(before: Row, at: datetime) -> Row:
+    """Return what another sighting of the same state changes. From one day to the next, nothing is unseen."""
+    days = (at.date() - before["last_seen_at"].date()).days
+    longest = max(before["longest_unseen_days"], days if days > 1 else 0)
+    return {"snapshots": before["snapshots"] + 1, "longest_unseen_days": longest}
 
 
 def _change(before: Row | None, row: Row) -> str | None:

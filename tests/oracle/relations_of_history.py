@@ -66,11 +66,9 @@ def offer_latest(history: History) -> list[Row]:
 def offer_history(history: History) -> list[Row]:
     """`mart.offer_history`."""
     columns = (*OFFER, "is_offered", "valid_from", "last_seen_at", "snapshots", "total", "pre_promo_total", "floor")
+    more = ("available_rooms", "change", "valid_to", "ended_by", "longest_unseen_days")
     running = [row | {"valid_to": None, "ended_by": None} for row in history.open.values()]
-    return [
-        {name: row[name] for name in (*columns, "available_rooms", "change", "valid_to", "ended_by")}
-        for row in history.closed + running
-    ]
+    return [{name: row[name] for name in (*columns, *more)} for row in history.closed + running]
 
 
 def cell_latest(history: History) -> list[Row]:

@@ -49,7 +49,7 @@ OF_HISTORY = {
     "mart.offer_history": (
         expected.offer_history,
         f"""SELECT {OFFER}, is_offered, valid_from, last_seen_at, snapshots, total, pre_promo_total, floor,
-            available_rooms, change, valid_to, ended_by FROM mart.offer_history""",
+            available_rooms, change, valid_to, ended_by, longest_unseen_days FROM mart.offer_history""",
     ),
     "mart.cell_latest": (
         expected.cell_latest,

@@ -107,14 +107,18 @@ def naive_history(nights):
                 continue
             if before is not None:
                 if before["value"] == value:
-                    before["since"] = None
+                    days = (today - before["seen"].date()).days
+                    before |= {"since": None, "seen": at, "unseen": max(before["unseen"], days if days > 1 else 0)}
                     continue
-                rows.append((*key, before["from"], at, change, before["value"], before["since"]))
-            open_now[key] = {"from": at, "value": value, "since": None}
+                rows.append((*key, before["from"], at, change, before["value"], before["since"], before["unseen"]))
+            open_now[key] = {"from": at, "value": value, "since": None, "seen": at, "unseen": 0}
         for key in [key for key in open_now if key[2] <= today]:
             ended = open_now.pop(key)
-            rows.append((*key, ended["from"], midnight(key[2]), "stay_began", ended["value"], ended["since"]))
-    rows += [(*key, held["from"], None, None, held["value"], held["since"]) for key, held in open_now.items()]
+            ends = ended["from"], midnight(key[2]), "stay_began"
+            rows.append((*key, *ends, ended["value"], ended["since"], ended["unseen"]))
+    rows += [
+        (*key, held["from"], None, None, held["value"], held["since"], held["unseen"]) for key, held in open_now.items()
+    ]
     return sorted(rows, key=repr)
 
 
@@ -127,13 +131,14 @@ def midnight(day):
 
 
 def stored_history(file):
-    columns = (*KEY, "valid_from", "valid_to", "ended_by", "is_offered", *VALUE, "unobserved_since")
+    interval = "valid_from", "valid_to", "ended_by", "is_offered"
+    columns = (*KEY, *interval, *VALUE, "unobserved_since", "longest_unseen_days")
     query = f"SELECT {', '.join(columns)} FROM mart.offer_history"  # noqa: S608 - our own names
     rows = query_published(file, query).fetchall()
     width = len(KEY)
     return sorted(
         (
-            (*row[: width + 3], tuple(map(plain, row[width + 4 : -1])) if row[width + 3] else None, row[-1])
+            (*row[: width + 3], tuple(map(plain, row[width + 4 : -2])) if row[width + 3] else None, *row[-2:])
             for row in rows
         ),
         key=repr,
@@ -158,6 +163,7 @@ def test_history_and_every_as_of_are_what_walking_the_nights_gives(lake, seed):
     for number in range(NIGHTS):
         assert stored_as_of(published.file, number) == naive_as_of(nights, number), number
     assert {row[len(KEY) + 2] for row in naive_history(nights)} == {"value", "gone", "back", "stay_began", None}
+    assert any(row[-1] for row in naive_history(nights))
     is_key = "SELECT count(*), count(DISTINCT (sweep_id, source, property_id, offer_key)) FROM lake.offer_change"
     rows, keys = query_published(published.file, is_key).fetchone()
     assert rows == keys > 50

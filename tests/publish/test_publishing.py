@@ -18,6 +18,7 @@ from pipeline.cli.views import published_view
 from pipeline.domain.errors import InputError, LakeError, LakeFull
 from pipeline.domain.tables import QUALITY, STATE_TABLES
 from pipeline.lake import Lake
+from pipeline.lake.checksums import record_as_they_are
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import commit_rows
 from pipeline.lake.ledger import published_sweeps
@@ -186,6 +187,29 @@ def test_state_files_of_another_version_are_rebuilt(lake, published):
     publish(lake, night(lake, 2, 102), started_at(2))
     assert contents_of_sweeps(published.file)[:2] == before
     assert query_published(published.file, "SELECT count(*) FROM state.cell WHERE spells = 1").fetchall() == [(3,)]
+
+
+@pytest.mark.slow
+def test_state_files_that_lack_a_column_of_this_version_are_rebuilt_with_it(lake, published):
+    publish(lake, sweep_id(1), started_at(2))
+    lacking = "longest_unseen_days"
+    with duckdb.connect(str(published.file)) as session:
+        # As the version before wrote them.
+        for (path,) in session.execute("SELECT path FROM state.file WHERE table_name LIKE 'offer_%'").fetchall():
+            place, older = lake.local(path), lake.local(f"{path}.older")
+            session.execute(f"COPY (SELECT * EXCLUDE ({lacking}) FROM '{place}') TO '{older}' (FORMAT parquet)")  # noqa: S608 - our own names
+            older.rename(place)
+            session.execute("UPDATE state.file SET bytes = ? WHERE path = ?", [place.stat().st_size, path])
+            record_as_they_are(lake.root, [place])
+        found = "SELECT sql FROM duckdb_views() WHERE schema_name = 'state' AND view_name LIKE 'offer_%'"
+        for (view,) in session.execute(found).fetchall():
+            session.execute(view.replace("CREATE VIEW", "CREATE OR REPLACE VIEW").replace(f"{lacking}, ", ""))
+    record_as_they_are(lake.root, [published.file])
+    # Between the update and the next night, users load files and request quotes.
+    assert not refresh(lake)
+    publish(lake, night(lake, 5, 101), started_at(5))
+    unseen = f"SELECT valid_from, {lacking}, snapshots FROM mart.offer_history WHERE property_id = 1 ORDER BY 1"  # noqa: S608 - our own names
+    assert query_published(published.file, unseen).fetchall() == [(started_at(0), 0, 1), (started_at(1), 4, 2)]
 
 
 def contents_of_sweeps(file):

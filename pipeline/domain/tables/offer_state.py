@@ -61,6 +61,11 @@ _OPEN_COLUMNS = (
     required("first_seen_at", INSTANT, "Start of the first sweep that saw the offer key."),
     required("last_seen_at", INSTANT, "Start of the last sweep that confirmed this state."),
     required("snapshots", INT, "Number of sweeps that saw this state; sweeps without an answer do not count."),
+    required(
+        "longest_unseen_days",
+        INT,
+        "Longest time between two sweeps in a row that saw this state, in days; 0: never more than a day.",
+    ),
     Column("unobserved_since", INSTANT, "First sweep after last_seen_at that got no answer about it; NULL: none."),
     Column(
         "doubted_since",
