@@ -20,7 +20,16 @@ import pytest
 from s3_server import KEY_ID, SECRET
 from waiting import await_true
 
-from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError, UnknownLake
+from pipeline.domain.errors import (
+    CorruptObject,
+    LakeBusy,
+    LakeError,
+    LakeFull,
+    LakeTooNew,
+    SettingsError,
+    StoreAway,
+    UnknownLake,
+)
 from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded
 from pipeline.lake.files import note_touched
@@ -495,6 +504,31 @@ def test_an_entry_whose_answer_was_lost_is_known_as_our_own(address):
     assert log.append(Listing(), entry)
     assert log.append(Listing(), entry)
     assert not log.append(Listing(), Entry.of(Act.BEGIN, Claim("b", "b", "b", "b", 1), {}, []))
+
+
+def test_a_writer_whose_commit_arrived_after_it_had_given_up_goes_on(machine, monkeypatch):
+    """A store that was frozen still does what it was asked meanwhile, when no one waits for its answer any longer."""
+    lake = machine("a")
+    put_new = Store.put_new
+    given_up = []
+
+    def put_new_unheard(store: Store, key: str, data: bytes) -> bool:
+        put_new(store, key, data)
+        given_up.append(key)
+        raise StoreAway("The store does not answer.")
+
+    with lake.writing("a sweep"):
+        lake.put_new("tables/one", b"one")
+        with monkeypatch.context() as frozen, pytest.raises(StoreAway):  # noqa: PT012 - the store is frozen within
+            frozen.setattr(
+                Store, "put_new", lambda *it: (put_new_unheard if it[1].startswith("log/") else put_new)(*it)
+            )
+            lake.commit()
+        assert given_up
+        lake.put_new("tables/two", b"two")
+        lake.remove("tables/one")
+        lake.commit()
+    assert sorted(path for path in files(machine("b")) if path.startswith("tables/")) == ["tables/two"]
 
 
 def test_a_log_of_a_newer_version_is_read_by_none_of_the_older(machine, address):

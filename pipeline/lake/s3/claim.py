@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from pipeline.domain.errors import LakeBusy, NightauditError
-from pipeline.lake.s3.commit_log import Act, Claim
-from pipeline.lake.s3.copy import Copy, lost
+from pipeline.lake.s3.commit_log import Act, Claim, lost
+from pipeline.lake.s3.copy import Copy
 from pipeline.lake.s3.in_place import InPlace
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from pipeline.domain.errors import CorruptObject, LakeTooNew
+from pipeline.domain.errors import CorruptObject, LakeBusy, LakeTooNew
 from pipeline.lake.s3.object_store import Store
 
 # Opening a lake reads at most this many entries, starting at the last snapshot.
@@ -132,6 +132,18 @@ class CommitLog:
             self._store.put_new(f"snapshots/{_name(version)}", msgspec.json.encode(listing))
         return True
 
+    def read_late(self, listing: Listing, claim: Claim) -> Entry:
+        """Apply the next version, which this writer wrote, and return it. Raises LakeBusy if another one did.
+
+        A store that was frozen may still write an entry after its writer has given it up, because no answer came.
+        """
+        name = f"log/{_name(listing.version + 1)}"
+        entry = _decoded(self._store.get(name), Entry, f"{self._store.address}/{name}")
+        if entry.claim.token != claim.token:
+            raise lost(self._store.address)
+        listing.apply(listing.version + 1, entry)
+        return entry
+
     def silent_seconds(self, listing: Listing) -> float:
         """Return how long nothing has been written, by the store's clock."""
         return (self._store.now() - self._store.time_of(f"log/{_name(listing.version)}")).total_seconds()
@@ -158,6 +170,15 @@ class CommitLog:
             # A later one has replaced it.
             return self._snapshot(version)
         return _decoded(data, Listing, f"{self._store.address}/snapshots/{names[-1]}")
+
+
+def lost(address: str) -> LakeBusy:
+    """Return the error of a writer that another one has replaced."""
+    return LakeBusy(
+        f"Another machine has taken over the lake {address}: this one had been silent for too long.",
+        kept="What was committed before is in the lake; the rest is moved aside when this machine next opens the lake.",
+        hint="See what the other machine is doing: nightaudit status. Run this command again only after it has ended.",
+    )
 
 
 def _name(version: int) -> str:

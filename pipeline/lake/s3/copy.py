@@ -18,7 +18,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from pipeline.domain.errors import CorruptObject, LakeBusy, LakeFull
+from pipeline.domain.errors import CorruptObject, LakeFull
 from pipeline.lake.checksums import FOLDER, Recorded
 from pipeline.lake.files import noted_as_gone
 from pipeline.lake.mark import MARK
@@ -131,6 +131,11 @@ class Copy:
 
         Raises LakeBusy if the claim is lost, and LakeError if the store cannot be reached.
         """
+        while not self._committed(act, claim, folders):
+            pass
+
+    def _committed(self, act: Act, claim: Claim, folders: Iterable[str] | None) -> bool:
+        """Commit. False: the next version was an earlier attempt of this writer, which is known now."""
         with self._one_at_a_time:
             before = dict(self._index.files)
         # Other threads may commit meanwhile: a sign of life, or landed files.
@@ -139,15 +144,19 @@ class Copy:
         with self._one_at_a_time:
             known = self._index.files
             changed = {path: it for path, it in objects.items() if path not in known or known[path].object != it}
-            is_news = bool(changed or removed or act is not Act.COMMIT)
-            if is_news and not self.log.append(self.listing, Entry.of(act, claim, changed, removed)):
-                raise lost(self.address)
+            entry = Entry.of(act, claim, changed, removed)
+            if (changed or removed or act is not Act.COMMIT) and not self.log.append(self.listing, entry):
+                late = self.log.read_late(self.listing, claim)
+                known.update({path: Known(it, None) for path, it in late.files.items()})
+                for path in known.keys() & late.removed:
+                    del known[path]
+                return False
             known.update({path: Known(it, found[path]) for path, it in objects.items()})
             for path in removed:
                 del known[path]
-            # Between two full commits only the log knows; it is read again if this process dies.
             if folders is None:
-                self._save()
+                self._save()  # Between two, only the log knows; it is read again if this process dies.
+        return True
 
     def share(self, paths: Iterable[str]) -> dict[str, Object]:
         """Upload files as they are now, for tasks of other machines; return their objects."""
@@ -231,15 +240,6 @@ class Copy:
         """Return the missing files that the lake has removed; the others are fetched again."""
         there = Recorded(self.root).there
         return sorted(path for path in gone if path != MARK and Path(path).name not in there((self.root / path).parent))
-
-
-def lost(address: str) -> LakeBusy:
-    """Return the error of a writer that another one has replaced."""
-    return LakeBusy(
-        f"Another machine has taken over the lake {address}: this one had been silent for too long.",
-        kept="What was committed before is in the lake; the rest is moved aside when this machine next opens the lake.",
-        hint="See what the other machine is doing: nightaudit status. Run this command again only after it has ended.",
-    )
 
 
 def _unusable(folder: Path, error: OSError) -> LakeFull:
