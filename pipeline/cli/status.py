@@ -39,6 +39,10 @@ def _refusal(lake: Lake, now: datetime) -> str:
     return ""
 
 
+# The clocks of two machines of one lake may differ by this much.
+_CLOCKS_DIFFER_HOURS = 0.1
+
+
 class NightTooOld(NightauditError):
     """The last published night is older than allowed, or there is none."""
 
@@ -63,7 +67,7 @@ def write_metrics(output: Path | None) -> None:
 
 
 def show_health(older_than: float) -> None:
-    """Print the age of the last published night. Raises NightTooOld if it is more than `older_than` hours."""
+    """Print the age of the last published night. Raises NightTooOld if it is above `older_than` hours or below 0."""
     settings = read_settings()
     held = overview(Lake(settings.lake))
     if held.fault:
@@ -81,6 +85,12 @@ def show_health(older_than: float) -> None:
             "No night is published yet.", hint="Run one: nightaudit nightly\nList all sweeps: nightaudit status"
         )
     hours = (settings.clock() - latest.started_at).total_seconds() / 3600
+    if hours < -_CLOCKS_DIFFER_HOURS:
+        # It would pass for young until that time, although no night can follow it.
+        raise NightTooOld(
+            f"The last published night, {latest.sweep_id}, began after this machine's clock, by {-hours:.1f} hours.",
+            hint="Correct the clock that is wrong. What this refuses until then: nightaudit status",
+        )
     age = f"The last published night, {latest.sweep_id}, began {hours:.1f} hours ago"
     if hours > older_than:
         limit = f"{older_than:g} {'hour' if older_than == 1 else 'hours'}"

@@ -8,7 +8,7 @@ import logging
 import shutil
 import socket
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urlparse
@@ -144,6 +144,16 @@ def test_a_probe_passes_while_the_night_is_young_and_fails_when_it_is_not(made, 
     assert isinstance(command(lake, monkeypatch, "health", "--older-than", "23").exception, NightTooOld)
     nothing = command(Lake(str(tmp_path / "none")), monkeypatch, "health")
     assert isinstance(nothing.exception, NightauditError)
+
+
+def test_a_night_that_begins_after_now_fails_the_probe_as_no_night_can_follow_it(made, monkeypatch):
+    lake, _ = made
+    before = (NIGHT_AT - timedelta(days=1)).isoformat()
+    error = command(lake, monkeypatch, "health", clock=before).exception
+    assert isinstance(error, NightTooOld)
+    assert "began after this machine's clock, by 24.0 hours" in str(error)
+    a_minute_before = (NIGHT_AT - timedelta(minutes=1)).isoformat()
+    assert command(lake, monkeypatch, "health", clock=a_minute_before).exit_code == 0, "clocks differ a little"
 
 
 def test_a_sweep_serves_its_metrics_while_it_runs_and_no_longer(tmp_path):
