@@ -6,7 +6,8 @@ crash before that changes nothing. A crash in between leaves a published file th
 until the next rebuild, also for readers that have the old file open.
 
 Quotes are loaded again from their ledger. Users' files and results of earlier audits are carried over; if those are
-gone too, as in a backup without tables, published nights are audited again.
+gone too, as in a backup without tables, the files are loaded and published nights are audited again. What people wrote
+about cases, and what confirmations found, is only carried over.
 """
 
 import os
@@ -22,6 +23,7 @@ from pipeline.audit import Limits, Spread, audit, stored_audit
 from pipeline.audit.quarantine import leave_out
 from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.domain.tables import MADE_OF_RAW, REJECT
+from pipeline.inputs.load import KINDS, replay
 from pipeline.lake import Lake
 from pipeline.lake.checksums import carry_over, refuse_damaged
 from pipeline.lake.database import connect
@@ -77,6 +79,7 @@ async def rebuild(
             _keep_quarantine(lake, fresh, manifest.sweep_id)
         _refuse_other_searches(before, sweep_rows(fresh))
         _carry_over(lake, fresh)
+        _load_again(lake, fresh)
         _audit_again(lake, fresh, limits, Spread(options.cluster))
         load_ledger(fresh, options.max_body_bytes)
         file = republish_all(fresh, fresh.adopt_tables, cluster=options.cluster)
@@ -167,6 +170,14 @@ def _carry_over(lake: Lake, fresh: Lake) -> None:
         if name not in MADE_OF_RAW:
             shutil.copytree(lake.table_root(name), fresh.table_root(name), copy_function=_link)
             carry_over(lake.root, lake.table_root(name), fresh.table_root(name))
+
+
+def _load_again(lake: Lake, fresh: Lake) -> None:
+    """Load users' files again whose tables are gone, as in a backup without tables."""
+    there = lake.names(lake.tables_folder)
+    for kind in KINDS.values():
+        if kind.table.name not in there:
+            replay(fresh, kind)
 
 
 def _link(source: str, target: str) -> None:

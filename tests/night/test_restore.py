@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from night_machine import Machine, assert_same, contents, night
+
+from pipeline.domain.tables import CASE_NOTE
+from pipeline.lake import Lake
+from pipeline.lake.delta import commit_rows
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory) -> Path:
-    """Two nights."""
+    """Two nights, a loaded file, and what a person said about a case."""
     usual = Machine(tmp_path_factory.mktemp("nights") / "usual", None, NIGHTAUDIT_LAKE="lake")
-    for number in (1, 2):
-        usual.run("nightly", **night(number))
+    usual.run("nightly", **night(1))
+    (usual.folder / "weights.csv").write_text("property_id,market,weight\n97583664,,2.0\n")
+    usual.run("load", "weights", "weights.csv", **night(1))
+    said = {"case_id": "case-1", "noted_at": datetime(2026, 10, 1, 9, tzinfo=UTC), "action": "note", "value": "called"}
+    made = Lake(str(usual.root))
+    with made.writing("a test"):
+        commit_rows(made, CASE_NOTE, pa.Table.from_pylist([said], schema=CASE_NOTE.schema), "case-x", "case-1", "1")
+    usual.run("nightly", **night(2))
     return usual.root
 
 
@@ -26,6 +38,7 @@ def restored(folder: Path, lake: Path, *kept: str) -> Machine:
     machine.root.mkdir()
     for name in kept:
         place = lake / name
+        (machine.root / name).parent.mkdir(parents=True, exist_ok=True)
         if place.is_dir():
             shutil.copytree(place, machine.root / name)
         else:
@@ -49,7 +62,8 @@ def test_a_copy_of_all_of_it_is_published_where_it_is_now(tmp_path, lake):
 
 
 def test_of_what_cannot_be_made_again_the_rest_is_made(tmp_path, lake):
-    kept = [name for name in ("raw", "nights", "quotes", "lake.json") if (lake / name).exists()]
+    tables = [f"{Lake(str(lake)).tables_folder}/{name}" for name in ("case_note", "confirmation")]
+    kept = [name for name in ("raw", "nights", "quotes", "notify", "lake.json", *tables) if (lake / name).exists()]
     machine = restored(tmp_path / "other", lake, *kept)
     machine.run("rebuild")
     machine.run("report")
