@@ -199,11 +199,11 @@ def test_a_folder_with_something_else_in_it_is_not_written_to(lake, tmp_path):
 
 
 def test_the_command_says_what_it_copied_and_queries_read_the_folder(lake, tmp_path, monkeypatch):
-    laptop = tmp_path / "laptop"
+    laptop = tmp_path / "my laptop"
     monkeypatch.chdir(tmp_path)
     reported = CliRunner().invoke(app, ["pull", str(lake.root), str(laptop)])
     assert reported.exit_code == 0, reported.output
-    assert f"duckdb -readonly {laptop}/published/nightaudit.duckdb" in reported.output
+    assert f"duckdb -readonly '{laptop}/published/nightaudit.duckdb'" in reported.output, "a shell takes it as it is"
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(laptop))
     asked = CliRunner().invoke(app, ["query", "SELECT count(*) AS offers FROM lake.offer", "--format", "csv"])
     assert asked.output == "offers\n4\n", asked.output
