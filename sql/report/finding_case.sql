@@ -91,7 +91,7 @@ acknowledged AS (
             LAMBDA said: coalesce(
                 list_filter(owed.amounts, LAMBDA now: now['currency'] = said['currency'])[1].amount, -- noqa: RF02
                 0
-            ) / said['amount'] -- noqa: RF02
+            ) / nullif(said['amount'], 0) -- noqa: RF02
         ) AS times_as_much,
         greatest(sized.highest_pct, 0) AS above,
         greatest(-sized.lowest_pct, 0) AS below,
