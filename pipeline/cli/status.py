@@ -15,6 +15,9 @@ from pipeline.night.latest import refuse_earlier
 from pipeline.night.overview import overview
 from pipeline.settings import read_settings
 
+# The clocks of two machines of one lake may differ by this much.
+_CLOCKS_DIFFER_HOURS = 0.1
+
 
 def show_status(form: str) -> None:
     """Print the sweeps of the lake and the age of the published file; as JSON, one sweep per line."""
@@ -37,10 +40,6 @@ def _refusal(lake: Lake, now: datetime) -> str:
     except InputError as error:
         return f"{error.message}\n{error.hint}"
     return ""
-
-
-# The clocks of two machines of one lake may differ by this much.
-_CLOCKS_DIFFER_HOURS = 0.1
 
 
 class NightTooOld(NightauditError):
@@ -86,10 +85,10 @@ def show_health(older_than: float) -> None:
         )
     hours = (settings.clock() - latest.started_at).total_seconds() / 3600
     if hours < -_CLOCKS_DIFFER_HOURS:
-        # It would pass for young until that time, although no night can follow it.
+        # Until then it would count as recent, although no night can follow it.
         raise NightTooOld(
-            f"The last published night, {latest.sweep_id}, began after this machine's clock, by {-hours:.1f} hours.",
-            hint="Correct the clock that is wrong. What this refuses until then: nightaudit status",
+            f"By this machine's clock, the last published night, {latest.sweep_id}, begins in {-hours:.1f} hours.",
+            hint="Correct the clock that is wrong. What is refused until then: nightaudit status",
         )
     age = f"The last published night, {latest.sweep_id}, began {hours:.1f} hours ago"
     if hours > older_than:

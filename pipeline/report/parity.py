@@ -125,9 +125,9 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame, tolerance: str) -> Section:
         "policy, stay and party, seen in one sweep. Pairs of the same board family, or of the cheapest offers only, "
         "compare different products: they have rows of their own and are never added to exact ones. Where a "
         "market has pairs in one currency, title and chart show only these; the table also has those that were "
-        "converted. The score is the percentage of pairs that win or meet. By property: each property counts once; by "
-        "market: all pairs of the market that count, in one number; weighted: each pair counts as much as the weight "
-        "of its property (`nightaudit load weights`; 1 if you loaded none).",
+        "converted. The score is the percentage of pairs that win or meet. By property, each property counts once. By "
+        "market, there is one score per market, over its pairs on the most reliable basis. Weighted, each pair counts "
+        "as much as its property (`nightaudit load weights`; 1 if you have loaded none).",
         score,
         [svg(drawn, left)] if worst.height else (),
         [

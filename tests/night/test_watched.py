@@ -151,7 +151,7 @@ def test_a_night_that_begins_after_now_fails_the_probe_as_no_night_can_follow_it
     before = (NIGHT_AT - timedelta(days=1)).isoformat()
     error = command(lake, monkeypatch, "health", clock=before).exception
     assert isinstance(error, NightTooOld)
-    assert "began after this machine's clock, by 24.0 hours" in str(error)
+    assert "begins in 24.0 hours" in str(error)
     a_minute_before = (NIGHT_AT - timedelta(minutes=1)).isoformat()
     assert command(lake, monkeypatch, "health", clock=a_minute_before).exit_code == 0, "clocks differ a little"
 
