@@ -19,7 +19,13 @@ ROOT = Path(__file__).parents[2]
 def under(folder: Path, limits: str, *argv: str, lake: Path | str = "lake") -> subprocess.CompletedProcess[str]:
     """Run Python in a shell that has set limits, with nothing of the user's own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NIGHTAUDIT_")}
-    given = {"NIGHTAUDIT_LAKE": str(lake), "NIGHTAUDIT_WORKERS": "1", "NIGHTAUDIT_SPEC": str(write_spec_in(folder))}
+    given = {
+        "NIGHTAUDIT_LAKE": str(lake),
+        "NIGHTAUDIT_WORKERS": "1",
+        "NIGHTAUDIT_SPEC": str(write_spec_in(folder)),
+        # An hour after `a_night` began: to the real clock, it would lie in the future.
+        "NIGHTAUDIT_SANDBOX_CLOCK": "2030-01-01T03:00:00Z",
+    }
     return subprocess.run(
         ["sh", "-c", f'{limits} && exec "$@"', "sh", sys.executable, *argv],
         env=kept | given | {"PYTHONPATH": str(ROOT)},
