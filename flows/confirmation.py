@@ -15,7 +15,7 @@ from pydantic import Field
 
 from flows.dead_runs import report_end, report_if_killed
 from flows.logs import log_steps, tell_our_errors_once
-from flows.turns import died_too_often, turn_at_supplier, waiting_helps
+from flows.turns import refused, turn_at_supplier, waiting_helps
 from pipeline.domain.errors import NothingSent
 from pipeline.lake import Lake
 from pipeline.night.confirm import ConfirmSummary, confirm
@@ -37,15 +37,18 @@ WAITS = (300.0, 900.0)
     on_crashed=[report_if_killed],
 )
 def confirmation(
-    rules: tuple[str, ...] = (), limit: Annotated[int, Field(ge=1, le=10_000)] = 20
+    rules: tuple[str, ...] = (),
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 20,
+    catch_up_hours: Annotated[float, Field(ge=0)] = 12.0,
 ) -> ConfirmSummary | State[Any]:
     """Re-query the cells of flags: each is then confirmed, gone or not confirmable.
 
     Args:
         rules: Rules whose flags are re-queried. Empty: all rules.
         limit: Maximum number of flags, the largest first. NIGHTAUDIT_CONFIRM_CAP also limits the searches.
+        catch_up_hours: A run that starts later than this is skipped: after an outage, the latest one is enough.
     """
-    if (ended := died_too_often(flow_run.run_count)) is not None:
+    if (ended := refused(flow_run.scheduled_start_time, flow_run.run_count, catch_up_hours)) is not None:
         return ended
     waits = WAITS if deployment.id else ()
     summary = _ask.with_options(retries=len(waits), retry_delay_seconds=list(waits))(rules, limit)

@@ -61,7 +61,7 @@ def refused(scheduled_at: datetime | None, run_count: int, catch_up_hours: float
         return Cancelled(
             name="Skipped",
             message=f"It was due {hours:.1f} hours ago, and the limit is {catch_up_hours:g} (catch_up_hours). "
-            "Prices are those of the day: start a new run for tonight.",
+            "Prices are those of the day: start a new run instead.",
         )
     return died_too_often(run_count)
 

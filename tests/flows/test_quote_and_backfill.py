@@ -65,6 +65,15 @@ def test_a_confirmation_without_an_open_flag_completes_and_says_so(published):
     assert "No flag of the rule floor_breach is open." in ended.message
 
 
+def test_a_confirmation_long_after_its_time_is_skipped_with_a_reason(published):
+    """After an outage of days, one confirmation is enough, of the day that it is."""
+    from flows.confirmation import confirmation
+
+    ended = confirmation(catch_up_hours=0, return_state=True)
+    assert (ended.type.value, ended.name) == ("CANCELLED", "Skipped")
+    assert "hours ago" in ended.message
+
+
 @pytest.mark.slow
 def test_the_flow_of_the_backfill_rebuilds_the_same_tables(published):
     from flows.backfill import backfill
