@@ -37,7 +37,15 @@ from pipeline.publish.state import (
     write_view_macros,
 )
 from pipeline.publish.state_files import files_of, note_files, write_state_views
-from pipeline.publish.summaries import SUMMED, SummedWith, sum_again, sum_up, write_summaries
+from pipeline.publish.summaries import (
+    SUMMARIES,
+    SUMMED,
+    SummedWith,
+    sum_again,
+    sum_up,
+    summaries_of,
+    write_summaries,
+)
 
 # DuckDB's share of the 700 MB of the process that combines the ranges' results, which it also holds.
 _MEMORY_OVER_ALL = "300MB"
@@ -116,11 +124,11 @@ class NightBuild:
 
         `with_rates_of` is what the ranges' contributions were computed with; see `summed_with`.
         """
-        if len(self._jobs) == 1:
-            self._sparingly(lambda: write_summaries(self.session))
-        else:
-            sum_up(self.session, self._summed)
-            sum_again(self.session, self.lake, with_rates_of)
+        summed = summaries_of(self._summed)
+        sum_up(self.session, self._summed, summed)
+        if others := [name for name in SUMMARIES if name not in summed]:
+            self._sparingly(lambda: write_summaries(self.session, others))
+        sum_again(self.session, self.lake, with_rates_of)
 
     def _begin(self, folder: str) -> None:
         session, lake, entry = self.session, self.lake, self.entry
@@ -151,7 +159,7 @@ class NightBuild:
                 has_changes=has_changes,
                 over_all=over_all,
                 values=values,
-                summing=str(self.summing) if self.summing is not None and len(ranges) > 1 else None,
+                summing=None if self.summing is None else str(self.summing),
             )
             for within in ranges
         ]

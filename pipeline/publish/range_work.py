@@ -27,7 +27,7 @@ from pipeline.publish.range_files import files_read
 from pipeline.publish.range_session import RangeJob, joined, refuse_lost_values, session_over, turn_to
 from pipeline.publish.state import FILED_UPDATES, SMALL_UPDATES, compare, forget_night
 from pipeline.publish.state_files import StateFile, write_state_views, write_update
-from pipeline.publish.summaries import select_summed
+from pipeline.publish.summaries import SUMMED, select_summed
 
 # Changes of a stay and similar values are adjacent, which makes the files a quarter smaller.
 _CHANGES_ORDER = (
@@ -35,8 +35,8 @@ _CHANGES_ORDER = (
     "offer_key"
 )
 
-# Relations that both a rule and a summary read: computed once for both. They have far fewer rows than there are offers.
-_SHARED = ("mart.price_against_floor", "mart.reference_price")
+# Relations of SUMMED that a rule reads too: computed once for both. They have far fewer rows than there are offers.
+SHARED = ("mart.price_against_floor", "mart.reference_price")
 
 # What rules and summaries read is narrower than the state, so several ranges fit into memory at once; and planning
 # their queries takes a second, however few the rows.
@@ -96,12 +96,13 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
     if job.parts:
         write_state_views(session, job.lake, job.state, job.within, enumerated=True, names=COMPARED)
         view_comparisons(session, job.lake, comparisons)
-    # The session of a single range has the views of the published file, which are to stay.
-    with nullcontext() if job.within.is_all else _sharing(session):
+    with _sharing(session):
         ask_rules(session, detectors())
         failed = session.execute("FROM memory.night.failed_rule").fetchall()
         found = _arrow(session, "FROM memory.night.found")
-        summed = {} if job.summing is None else select_summed(session, Path(job.summing), job.within)
+        # The other summaries of a single range need no files of what they read.
+        names = SHARED if job.within.is_all else SUMMED
+        summed = {} if job.summing is None else select_summed(session, Path(job.summing), job.within, names)
     return RangeFindings(tuple(comparisons), found, dict(failed), summed)
 
 
@@ -109,7 +110,7 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
 def _sharing(session: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Keep the rows of relations that are read more than once, and let their views read them."""
     try:
-        for name in _SHARED:
+        for name in SHARED:
             made = relation(*name.split("."))
             rows = f"memory.night.{made.name}"
             try:
@@ -122,8 +123,10 @@ def _sharing(session: duckdb.DuckDBPyConnection) -> Iterator[None]:
             session.execute(f"CREATE OR REPLACE VIEW nightaudit.{name} AS FROM {rows}")
         yield
     finally:
-        for name in _SHARED:
-            session.execute(f"DROP TABLE IF EXISTS memory.night.{relation(*name.split('.')).name}")
+        for name in SHARED:
+            made = relation(*name.split("."))
+            session.execute(f"CREATE OR REPLACE VIEW nightaudit.{name} AS {made.sql}")
+            session.execute(f"DROP TABLE IF EXISTS memory.night.{made.name}")
 
 
 class RangeWorkers:

@@ -75,6 +75,8 @@ FILED_UPDATES = (
     StateUpdate("parity_group_open", _BY_GROUP, is_replaced=True),
     StateUpdate("parity_group_closed", _BY_GROUP),
     StateUpdate("floor_move", "property_id, offer_key, source"),
+    StateUpdate("promotion_closed", "property_id, check_in, source, offer_key"),
+    StateUpdate("policy_drift", "property_id, check_in, source, offer_key_before, offer_key_after"),
 )
 SMALL_UPDATES = (
     SmallUpdate("promotion", "promotion_key, promotion_no", key="promotion_key"),

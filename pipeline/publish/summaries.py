@@ -1,7 +1,7 @@
 """The summaries that readers open first: a few rows each, over everything on sale."""
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -178,13 +178,19 @@ def sum_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: SummedWith
         sum_up(session, parts, names)
 
 
-def sum_up(
-    session: duckdb.DuckDBPyConnection, parts: Sequence[Mapping[str, str]], names: Iterable[str] = SUMMARIES
-) -> None:
+def summaries_of(parts: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the summaries for which ranges have contributed everything; see `sum_up`."""
+    contributed = set().union(*parts)
+    return [name for name in SUMMARIES if (needed := SUMMED.keys() & _read([name])) and needed <= contributed]
+
+
+def sum_up(session: duckdb.DuckDBPyConnection, parts: Sequence[Mapping[str, str]], names: Collection[str]) -> None:
     """Compute summaries from what ranges contribute: for each range, a file by relation of SUMMED.
 
     See _IN_TURN.
     """
+    if not names:
+        return
     ((path,),) = session.execute("SELECT current_setting('search_path')").fetchall()
     session.execute("ATTACH ':memory:' AS summing")
     try:

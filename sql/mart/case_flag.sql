@@ -141,7 +141,7 @@ only_one AS (
 ),
 
 -- Each flag under every case that it belongs to, the narrower cases as parts of the widest.
-scoped AS (
+scoped AS NOT MATERIALIZED (
     SELECT
         'property' AS scope,
         placed.property_id AS case_property_id,
@@ -196,17 +196,38 @@ scoped AS (
     WHERE placed.was_of_supplier
 ),
 
-named AS (
+-- Hashing costs more than the rest, and a case has many flags.
+identified AS MATERIALIZED (
     SELECT
-        scoped.*,
-        mart.case_id(
+        one.rule,
+        one.case_property_id,
+        one.case_market,
+        one.base_currency,
+        one.pair_currency,
+        mart.case_id(one.rule, one.case_property_id, one.case_market, one.base_currency, one.pair_currency) AS case_id
+    FROM (
+        SELECT DISTINCT
             scoped.rule,
             scoped.case_property_id,
             scoped.case_market,
             scoped.base_currency,
             scoped.pair_currency
-        ) AS case_id
+        FROM scoped
+    ) AS one
+),
+
+named AS NOT MATERIALIZED (
+    SELECT
+        scoped.*,
+        identified.case_id
     FROM scoped
+    INNER JOIN identified
+        ON
+            identified.rule = scoped.rule
+            AND identified.case_property_id IS NOT DISTINCT FROM scoped.case_property_id
+            AND identified.case_market IS NOT DISTINCT FROM scoped.case_market
+            AND identified.base_currency IS NOT DISTINCT FROM scoped.base_currency
+            AND identified.pair_currency IS NOT DISTINCT FROM scoped.pair_currency
 ),
 
 -- What was off sale for silent_nights at most, and is back as far off in the same direction. What only was not compared

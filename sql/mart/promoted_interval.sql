@@ -16,20 +16,20 @@ WITH latest AS NOT MATERIALIZED (
         offer.offer_key,
         offer.market,
         offer.product_type,
+        offer.check_in,
         offer.first_seen_at,
         offer.valid_from,
         offer.last_seen_at,
         offer.total,
         offer.snapshots,
         offer.longest_unseen_days,
+        offer.promoted_from,
+        offer.plain_seen_at,
         unit.minor_unit
     FROM state.offer_open AS offer
     LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
-    WHERE
-        -- The second condition is known before the join; the third excludes what is only rounded.
-        offer.is_offered
-        AND offer.total < offer.pre_promo_total
-        AND mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) > 0
+    -- Last seen with a promotion, and with a price.
+    WHERE offer.is_offered AND offer.promoted_from IS NOT NULL AND offer.promoted_seen_at IS NULL
 ),
 
 -- Histories of more than one interval. An offer that has stayed the same needs no look at its history, and most have.
@@ -46,6 +46,8 @@ observed AS MATERIALIZED (
         history.snapshots,
         history.longest_unseen_days,
         latest.last_seen_at AS latest_seen_at,
+        latest.promoted_from AS began_at,
+        latest.plain_seen_at,
         coalesce(mart.taken_off(history.total, history.pre_promo_total, latest.minor_unit) > 0, FALSE) AS is_below,
         lag(CASE WHEN history.is_offered AND NOT is_below THEN history.total END) OVER in_order -- noqa: RF02
             AS plain_before,
@@ -53,12 +55,14 @@ observed AS MATERIALIZED (
         date_diff('day', mart.utc(lag(history.last_seen_at) OVER in_order), mart.utc(history.valid_from))
             AS days_unseen
     FROM mart.offer_history AS history
-    -- An inner join, unlike a semi join, passes a filter on the property to both sides; and it reads keys only.
+    -- An inner join, unlike a semi join, passes a filter on the property to both sides; and it reads keys only. The
+    -- check-in is part of the key: by it, files of stays that have begun are skipped.
     INNER JOIN latest
         ON
             latest.source = history.source
             AND latest.property_id = history.property_id
             AND latest.offer_key = history.offer_key
+            AND latest.check_in = history.check_in
             AND latest.valid_from > latest.first_seen_at
     WINDOW
         in_order AS (
@@ -67,40 +71,20 @@ observed AS MATERIALIZED (
         )
 ),
 
-plain AS (
+of_offer AS (
     SELECT
         observed.source,
         observed.property_id,
         observed.offer_key,
-        max(observed.valid_from) FILTER (WHERE observed.is_priced AND NOT observed.is_below) AS plain_from,
-        max(observed.last_seen_at) FILTER (WHERE observed.is_priced AND NOT observed.is_below) AS plain_seen_at,
         max(observed.total) FILTER (WHERE observed.is_priced) AS highest,
-        greatest(max(observed.days_unseen), max(observed.longest_unseen_days)) AS longest_unseen_days
-    FROM observed
-    GROUP BY observed.source, observed.property_id, observed.offer_key
-),
-
-begun AS (
-    SELECT
-        observed.source,
-        observed.property_id,
-        observed.offer_key,
-        any_value(plain.plain_seen_at) AS plain_seen_at,
-        any_value(plain.highest) AS highest,
-        any_value(plain.longest_unseen_days) AS longest_unseen_days,
+        greatest(max(observed.days_unseen), max(observed.longest_unseen_days)) AS longest_unseen_days,
         max(observed.total) FILTER (
-            WHERE NOT observed.is_below
-            AND mart.utc(observed.last_seen_at) >= mart.utc(plain.plain_seen_at) - to_days(analysis.reference_days)
-        ) AS dearest_plain,
-        min(observed.valid_from) FILTER (WHERE coalesce(observed.valid_from > plain.plain_from, TRUE)) AS began_at
+            WHERE observed.is_priced
+            AND NOT observed.is_below
+            AND mart.utc(observed.last_seen_at) >= mart.utc(observed.plain_seen_at) - to_days(analysis.reference_days)
+        ) AS dearest_plain
     FROM observed
-    INNER JOIN plain
-        ON
-            plain.source = observed.source
-            AND plain.property_id = observed.property_id
-            AND plain.offer_key = observed.offer_key
     CROSS JOIN ref.analysis AS analysis
-    WHERE observed.is_priced
     GROUP BY observed.source, observed.property_id, observed.offer_key
 )
 
@@ -117,19 +101,19 @@ SELECT
     observed.is_below,
     observed.latest_seen_at,
     observed.plain_before,
-    begun.plain_seen_at,
-    begun.began_at,
-    begun.dearest_plain,
-    observed.valid_from < begun.began_at
-    AND mart.utc(observed.last_seen_at) >= mart.utc(begun.began_at) - to_days(analysis.reference_days) AS is_before,
-    begun.highest,
-    begun.longest_unseen_days
+    observed.plain_seen_at,
+    observed.began_at,
+    of_offer.dearest_plain,
+    observed.valid_from < observed.began_at
+    AND mart.utc(observed.last_seen_at) >= mart.utc(observed.began_at) - to_days(analysis.reference_days) AS is_before,
+    of_offer.highest,
+    of_offer.longest_unseen_days
 FROM observed
-INNER JOIN begun
+INNER JOIN of_offer
     ON
-        begun.source = observed.source
-        AND begun.property_id = observed.property_id
-        AND begun.offer_key = observed.offer_key
+        of_offer.source = observed.source
+        AND of_offer.property_id = observed.property_id
+        AND of_offer.offer_key = observed.offer_key
 CROSS JOIN ref.analysis AS analysis
 WHERE observed.is_priced
 

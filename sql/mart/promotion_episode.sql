@@ -11,126 +11,66 @@
 -- most_depth_pct: Largest depth, 100 x (1 - total / pre_promo_total).
 -- promotion_key: Hash of the promotions named last (see mart.promotion_named); 0: none named.
 -- is_running: Whether the offer is on sale (see mart.offer_latest) with this promotion.
--- Most offers have one interval and need no window; of the others, most are never promoted, and sorting all of them
--- would take most of the time.
--- NOT MATERIALIZED: each branch reads only its rows, and a query that stops early cannot block the other branch.
-WITH seen AS NOT MATERIALIZED (
+-- Those that have ended are in the state, and those that have not are told by the offer: no history is read.
+WITH episode AS NOT MATERIALIZED (
     SELECT
-        history.*,
-        coalesce(mart.taken_off(history.total, history.pre_promo_total, unit.minor_unit) > 0, FALSE) AS is_below,
-        -- It began with the first sighting of the offer and was not followed by another one.
-        history.valid_from = history.first_seen_at
-        AND coalesce(history.ended_by = 'stay_began', TRUE) AS is_only,
-        history.valid_to IS NULL
+        closed.*,
+        FALSE AS is_running
+    FROM state.promotion_closed AS closed
+
+    UNION ALL BY NAME
+
+    SELECT
+        offer.source,
+        offer.offer_key,
+        offer.property_id,
+        offer.market,
+        offer.product_type,
+        offer.check_in,
+        offer.nights,
+        offer.party,
+        offer.currency,
+        offer.room_id,
+        offer.board_id,
+        offer.policy_key,
+        offer.promoted_from AS began_at,
+        offer.plain_seen_at,
+        coalesce(offer.promoted_seen_at, offer.last_seen_at) AS promoted_seen_at,
+        NULL::TIMESTAMPTZ AS ended_at,
+        offer.least_depth_pct,
+        offer.most_depth_pct,
+        CASE WHEN offer.promoted_seen_at IS NULL THEN offer.promotion_key ELSE offer.promoted_key END AS promotion_key,
+        offer.promoted_seen_at IS NULL
         AND mart.is_on_sale(
-            history.doubted_since,
+            offer.doubted_since,
             (SELECT max(sweep.started_at) FROM mart.sweep AS sweep),
             (SELECT analysis.unobserved_nights FROM ref.analysis AS analysis)
         ) AS is_running
-    FROM mart.offer_history AS history
-    LEFT JOIN ref.currency AS unit ON unit.currency = history.currency
-    WHERE history.is_offered AND history.total IS NOT NULL
-),
-
-ever AS (
-    SELECT DISTINCT
-        seen.source,
-        seen.property_id,
-        seen.offer_key
-    FROM seen
-    -- The first condition is known before the join with the unit, and skips most rows.
-    WHERE seen.total < seen.pre_promo_total AND seen.is_below AND NOT seen.is_only
-),
-
-placed AS (
-    SELECT
-        seen.source,
-        seen.property_id,
-        seen.offer_key,
-        seen.valid_from,
-        seen.last_seen_at,
-        seen.is_running,
-        seen.promotion_key,
-        seen.market,
-        seen.product_type,
-        seen.check_in,
-        seen.nights,
-        seen.party,
-        seen.currency,
-        seen.room_id,
-        seen.board_id,
-        seen.policy_key,
-        seen.is_below,
-        100 * (1 - seen.total::DOUBLE / seen.pre_promo_total::DOUBLE) AS depth_pct,
-        -- Sightings below the price before promotions with as many others before them are one promotion.
-        count(*) FILTER (WHERE NOT seen.is_below) OVER (
-            PARTITION BY seen.source, seen.property_id, seen.offer_key
-            ORDER BY seen.valid_from ROWS UNBOUNDED PRECEDING
-        ) AS others_before,
-        lag(CASE WHEN NOT seen.is_below THEN seen.last_seen_at END) OVER in_time AS plain_seen_at,
-        lead(CASE WHEN NOT seen.is_below THEN seen.valid_from END) OVER in_time AS ended_at
-    FROM seen
-    -- An inner join, unlike a semi join, passes a filter on the property to both sides.
-    INNER JOIN ever
-        ON
-            ever.source = seen.source
-            AND ever.property_id = seen.property_id
-            AND ever.offer_key = seen.offer_key
-    WHERE NOT seen.is_only
-    WINDOW in_time AS (PARTITION BY seen.source, seen.property_id, seen.offer_key ORDER BY seen.valid_from)
+    FROM state.offer_open AS offer
+    WHERE offer.promoted_from IS NOT NULL
 )
 
 SELECT
-    seen.source,
-    seen.property_id,
-    seen.offer_key,
-    seen.market,
-    seen.product_type,
-    seen.check_in,
-    seen.nights,
-    seen.party,
-    seen.currency,
-    seen.room_id,
-    seen.board_id,
-    seen.policy_key,
-    seen.valid_from AS began_at,
-    NULL::TIMESTAMPTZ AS plain_seen_at,
-    seen.last_seen_at AS promoted_seen_at,
-    NULL::TIMESTAMPTZ AS ended_at,
-    date_diff('day', mart.utc(seen.valid_from), mart.utc(seen.last_seen_at)) AS days,
-    NULL::BIGINT AS days_at_most,
-    100 * (1 - seen.total::DOUBLE / seen.pre_promo_total::DOUBLE) AS least_depth_pct,
-    least_depth_pct AS most_depth_pct, -- noqa: RF02
-    seen.promotion_key,
-    seen.is_running
-FROM seen
-WHERE seen.total < seen.pre_promo_total AND seen.is_below AND seen.is_only
-
-UNION ALL
-
-SELECT
-    placed.source,
-    placed.property_id,
-    placed.offer_key,
-    any_value(placed.market) AS market,
-    any_value(placed.product_type) AS product_type,
-    any_value(placed.check_in) AS check_in,
-    any_value(placed.nights) AS nights,
-    any_value(placed.party) AS party,
-    any_value(placed.currency) AS currency,
-    any_value(placed.room_id) AS room_id,
-    any_value(placed.board_id) AS board_id,
-    any_value(placed.policy_key) AS policy_key,
-    min(placed.valid_from) AS began_at,
-    max(placed.plain_seen_at) AS plain_seen_at,
-    max(placed.last_seen_at) AS promoted_seen_at,
-    max(placed.ended_at) AS ended_at,
-    date_diff('day', mart.utc(min(placed.valid_from)), mart.utc(max(placed.last_seen_at))) AS days,
-    date_diff('day', mart.utc(max(placed.plain_seen_at)), mart.utc(max(placed.ended_at))) AS days_at_most,
-    min(placed.depth_pct) AS least_depth_pct,
-    max(placed.depth_pct) AS most_depth_pct,
-    arg_max(placed.promotion_key, placed.valid_from) AS promotion_key,
-    bool_or(placed.is_running) AS is_running
-FROM placed
-WHERE placed.is_below
-GROUP BY placed.source, placed.property_id, placed.offer_key, placed.others_before
+    episode.source,
+    episode.property_id,
+    episode.offer_key,
+    episode.market,
+    episode.product_type,
+    episode.check_in,
+    episode.nights,
+    episode.party,
+    episode.currency,
+    episode.room_id,
+    episode.board_id,
+    episode.policy_key,
+    episode.began_at,
+    episode.plain_seen_at,
+    episode.promoted_seen_at,
+    episode.ended_at,
+    date_diff('day', mart.utc(episode.began_at), mart.utc(episode.promoted_seen_at)) AS days,
+    date_diff('day', mart.utc(episode.plain_seen_at), mart.utc(episode.ended_at)) AS days_at_most,
+    episode.least_depth_pct,
+    episode.most_depth_pct,
+    episode.promotion_key,
+    episode.is_running
+FROM episode

@@ -57,15 +57,7 @@ from pipeline.domain.tables.inputs import (
     WEIGHT,
 )
 from pipeline.domain.tables.offer import OFFER, OFFER_CHANGE, PENALTY, PROMOTION
-from pipeline.domain.tables.offer_state import (
-    DETAIL_PENALTY,
-    OFFER_CLOSED,
-    OFFER_OPEN,
-    POLICY_STATE,
-    PROMOTION_STATE,
-    REFERENCE_CHOICE,
-    STATE_FILE,
-)
+from pipeline.domain.tables.offer_state import OFFER_CLOSED, OFFER_OPEN, REFERENCE_CHOICE, STATE_FILE
 from pipeline.domain.tables.price_state import (
     FLOOR_MOVE,
     PARITY_CLOSED,
@@ -78,6 +70,13 @@ from pipeline.domain.tables.price_state import (
 )
 from pipeline.domain.tables.quote import QUOTE, QUOTE_OFFER, QUOTE_PENALTY, QUOTE_PROMOTION, QUOTE_TABLES
 from pipeline.domain.tables.sweep import CELL, DRIFT, QUALITY, REJECT, SEARCH, SWEEP, SWEEP_PUBLISHED
+from pipeline.domain.tables.terms_state import (
+    DETAIL_PENALTY,
+    POLICY_DRIFT,
+    POLICY_STATE,
+    PROMOTION_CLOSED,
+    PROMOTION_STATE,
+)
 
 __all__ = [
     "CASE_NOTE", "CELL", "CONFIRMATION", "CONTENT_STATES", "CONTENT_TABLES", "DAY", "DRIFT", "FAILED_RULE",
@@ -115,7 +114,8 @@ SIDE_TABLES = INPUT_TABLES | QUOTE_TABLES | {table.name: table for table in (CON
 
 # What is carried from night to night. Analysts read these through the views of `mart`.
 STATE_TABLES = (
-    *(OFFER_OPEN, OFFER_CLOSED, CELL_STATE, PROMOTION_STATE, POLICY_STATE, DETAIL_PENALTY),
+    *(OFFER_OPEN, OFFER_CLOSED, CELL_STATE, PROMOTION_STATE, PROMOTION_CLOSED, POLICY_STATE),
+    *(POLICY_DRIFT, DETAIL_PENALTY),
     *(FLAG_OPEN, FLAG_CLOSED, CASE_SCOPE, CASE_OUTLIER),
     *(CELL_CLOSED, CELL_COUNT, STOCK_CHANGE, PRICE_MOVE, PRICE_CHANGE, WAITING, PROPERTY_SALE, QUIET_SEARCH),
     *(PARITY_OPEN, PARITY_CLOSED, PARITY_GROUP_OPEN, PARITY_GROUP_CLOSED, FLOOR_MOVE),

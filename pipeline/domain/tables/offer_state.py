@@ -3,7 +3,6 @@
 from pipeline.domain.tables.declaration import (
     ASKED,
     CELL_KEY,
-    CHECK_IN,
     FLAG,
     INSTANT,
     INT,
@@ -11,16 +10,13 @@ from pipeline.domain.tables.declaration import (
     MONEY,
     NUMBER,
     PROPERTY_ID,
-    SMALL,
     SWEEP_ID,
     TEXT,
     Column,
     Table,
     required,
 )
-from pipeline.domain.tables.offer import FREE_CANCEL, PENALTY, PROMOTION
-
-_POLICY_TERMS = ("window_hours", "penalty_pct", "penalty_nights", "is_refundable")
+from pipeline.domain.tables.offer import FREE_CANCEL
 
 _OPEN_COLUMNS = (
     required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series."),
@@ -87,7 +83,33 @@ OFFER_OPEN = Table(
     "offer_open",
     "One row per source and offer key whose stay is in the future: its last known state.",
     ("source", "property_id", "offer_key"),
-    _OPEN_COLUMNS,
+    (
+        *_OPEN_COLUMNS,
+        # What mart.promotion_episode says of a promotion that has not ended, so that no history is read for it. An
+        # offer that is gone, or has no price, may come back with it.
+        Column(
+            "promoted_from", INSTANT, "First sighting of the promotion; NULL: last seen without one, or never priced."
+        ),
+        Column(
+            "plain_seen_at",
+            INSTANT,
+            "Last sighting without a promotion before this state; NULL: never, or this state is one.",
+        ),
+        Column(
+            "promoted_seen_at",
+            INSTANT,
+            "Last sighting with the promotion; NULL: none has begun, or it is last_seen_at.",
+        ),
+        Column(
+            "promoted_key", LONG, "promotion_key at that sighting; NULL: none has begun, or it is that of this row."
+        ),
+        Column(
+            "least_depth_pct",
+            NUMBER,
+            "Smallest depth of the promotion, in percent of pre_promo_total; NULL: none.",
+        ),
+        Column("most_depth_pct", NUMBER, "Largest depth of it, in percent; NULL: none."),
+    ),
 )
 
 OFFER_CLOSED = Table(
@@ -98,46 +120,6 @@ OFFER_CLOSED = Table(
         *_OPEN_COLUMNS,
         required("valid_to", INSTANT, "Start of the sweep that saw the next state, or the day of check-in."),
         required("ended_by", TEXT, "What ended it: `value`, `gone`, `back`, or `stay_began`."),
-    ),
-)
-
-PROMOTION_STATE = Table(
-    "promotion",
-    "One row per promotion of a promotion key, in order.",
-    ("promotion_key", "promotion_no"),
-    (
-        required("promotion_key", LONG, "Stable hash of the promotions of an offer, in order."),
-        required("promotion_no", SMALL, "Position in the offer, from 0."),
-        *PROMOTION.pick("promo_type", "description"),
-        Column(
-            "promotion_kind",
-            TEXT,
-            "`value_add`, `discount_off` or `free_night`, however it is spelled, or `other`; NULL: not stated.",
-        ),
-    ),
-)
-
-POLICY_STATE = Table(
-    "policy",
-    "One row per cancellation penalty of a policy key.",
-    ("policy_key", "penalty_no"),
-    (
-        required("policy_key", LONG, "Stable hash of the sorted cancellation penalties of an offer."),
-        required("penalty_no", SMALL, "Position among the distinct penalties of the policy, from 0."),
-        *PENALTY.pick(*_POLICY_TERMS),
-    ),
-)
-
-DETAIL_PENALTY = Table(
-    "detail_penalty",
-    "One row per cancellation penalty of an offer key, whose stay is in the future, in its last detail answer.",
-    ("property_id", "offer_key", "penalty_no"),
-    (
-        PROPERTY_ID,
-        required("offer_key", LONG, "Stable hash of what identifies an offer: mart.offer_key."),
-        CHECK_IN,
-        SWEEP_ID,
-        *PENALTY.pick("penalty_no", *_POLICY_TERMS, "start_at", "end_at", "amount"),
     ),
 )
 
