@@ -11,7 +11,7 @@
 -- most_depth_pct: Largest depth, 100 x (1 - total / pre_promo_total).
 -- promotion_key: Hash of the promotions named last (see mart.promotion_named); 0: none named.
 -- is_running: Whether the offer is on sale (see mart.offer_latest) with this promotion.
--- Those that have ended are in the state, and those that have not are told by the offer: no history is read.
+-- The state keeps those that have ended, and with each offer the one that has not: no history is read.
 WITH episode AS NOT MATERIALIZED (
     SELECT
         closed.*,

@@ -65,7 +65,8 @@ def test_a_confirmation_without_an_open_flag_completes_and_says_so(published):
     assert "No flag of the rule floor_breach is open." in ended.message
 
 
-def test_a_confirmation_long_after_its_time_is_skipped_with_a_reason(published):
+@pytest.mark.usefixtures("published")
+def test_a_confirmation_long_after_its_time_is_skipped_with_a_reason():
     """After an outage of days, one confirmation is enough, of the day that it is."""
     from flows.confirmation import confirmation
 

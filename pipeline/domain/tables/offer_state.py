@@ -85,8 +85,8 @@ OFFER_OPEN = Table(
     ("source", "property_id", "offer_key"),
     (
         *_OPEN_COLUMNS,
-        # What mart.promotion_episode says of a promotion that has not ended, so that no history is read for it. An
-        # offer that is gone, or has no price, may come back with it.
+        # What mart.promotion_episode shows about a promotion that has not ended, without reading its history. An offer
+        # that is gone, or has no price, may come back with it.
         Column(
             "promoted_from", INSTANT, "First sighting of the promotion; NULL: last seen without one, or never priced."
         ),
