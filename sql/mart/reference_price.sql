@@ -29,8 +29,7 @@
 -- lowest_moved: Lowest total before began_at, each raised by the largest rise of its market since it was last seen.
 -- risen_since_lowest_pct: Percent of the market's prices that rose since lowest_moved was last seen, net of falls.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
--- Read twice; kept, DuckDB 2.0.0 would wait forever for the first rows of this relation.
-WITH promoted AS NOT MATERIALIZED (
+WITH promoted AS (
     SELECT offer.*
     FROM mart.offer_latest AS offer
     LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
@@ -42,24 +41,6 @@ WITH promoted AS NOT MATERIALIZED (
         AND offer.board_id IS NOT NULL
         AND offer.currency IS NOT NULL
         AND (offer.is_whole OR offer.source = 'multi')
-),
-
--- An interval continues across a time without sweeps if the price is the same afterwards.
-paused AS (
-    SELECT
-        promoted.source,
-        promoted.property_id,
-        promoted.offer_key,
-        max(pause.days) AS days
-    FROM promoted
-    INNER JOIN mart.market_pause AS pause
-        ON
-            pause.source = promoted.source
-            AND pause.market = promoted.market
-            AND pause.product_type = promoted.product_type
-            AND pause.began_at >= promoted.first_seen_at
-            AND pause.ended_at <= promoted.last_seen_at
-    GROUP BY promoted.source, promoted.property_id, promoted.offer_key
 ),
 
 held AS (
@@ -77,18 +58,13 @@ held AS (
         history.promoted_snapshots,
         -- A price charged before the market rose counts at today's level, and may then be the highest.
         try_cast(greatest(history.highest::DOUBLE, history.highest_moved) AS DECIMAL(18, 4)) AS highest_moved,
-        greatest(history.longest_unseen_days, paused.days, 0) AS longest_unseen_days
+        history.longest_unseen_days
     FROM promoted
     INNER JOIN mart.promoted_history AS history
         ON
             history.source = promoted.source
             AND history.property_id = promoted.property_id
             AND history.offer_key = promoted.offer_key
-    LEFT JOIN paused
-        ON
-            paused.source = promoted.source
-            AND paused.property_id = promoted.property_id
-            AND paused.offer_key = promoted.offer_key
 )
 
 SELECT
