@@ -75,6 +75,7 @@ FILED_UPDATES = (
     StateUpdate("parity_group_open", _BY_GROUP, is_replaced=True),
     StateUpdate("parity_group_closed", _BY_GROUP),
     StateUpdate("floor_move", "property_id, offer_key, source"),
+    StateUpdate("promotion_open", "property_id, check_in, source, offer_key", is_replaced=True),
     StateUpdate("promotion_closed", "property_id, check_in, source, offer_key"),
     StateUpdate("policy_drift", "property_id, check_in, source, offer_key_before, offer_key_after"),
 )

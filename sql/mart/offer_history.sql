@@ -11,10 +11,6 @@ SELECT
 FROM (
     SELECT * FROM state.offer_closed
     UNION ALL BY NAME
-    SELECT
-        * EXCLUDE (
-            promoted_from, plain_seen_at, promoted_seen_at, promoted_key, least_depth_pct, most_depth_pct
-        )
-    FROM state.offer_open
+    SELECT * FROM state.offer_open
 ) AS history
 LEFT JOIN ref.board_basis AS board ON board.board_id = history.board_id

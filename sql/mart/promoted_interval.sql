@@ -23,13 +23,14 @@ WITH latest AS NOT MATERIALIZED (
         offer.total,
         offer.snapshots,
         offer.longest_unseen_days,
-        offer.promoted_from,
-        offer.plain_seen_at,
         unit.minor_unit
     FROM state.offer_open AS offer
     LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
-    -- Last seen with a promotion, and with a price.
-    WHERE offer.is_offered AND offer.promoted_from IS NOT NULL AND offer.promoted_seen_at IS NULL
+    WHERE
+        -- The second condition is known before the join; the third excludes what is only rounded.
+        offer.is_offered
+        AND offer.total < offer.pre_promo_total
+        AND mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) > 0
 ),
 
 -- Histories of more than one interval. An offer that has stayed the same needs no look at its history, and most have.
@@ -46,8 +47,8 @@ observed AS MATERIALIZED (
         history.snapshots,
         history.longest_unseen_days,
         latest.last_seen_at AS latest_seen_at,
-        latest.promoted_from AS began_at,
-        latest.plain_seen_at,
+        promotion.promoted_from AS began_at,
+        promotion.plain_seen_at,
         coalesce(mart.taken_off(history.total, history.pre_promo_total, latest.minor_unit) > 0, FALSE) AS is_below,
         lag(CASE WHEN history.is_offered AND NOT is_below THEN history.total END) OVER in_order -- noqa: RF02
             AS plain_before,
@@ -64,6 +65,11 @@ observed AS MATERIALIZED (
             AND latest.offer_key = history.offer_key
             AND latest.check_in = history.check_in
             AND latest.valid_from > latest.first_seen_at
+    INNER JOIN state.promotion_open AS promotion
+        ON
+            promotion.source = latest.source
+            AND promotion.property_id = latest.property_id
+            AND promotion.offer_key = latest.offer_key
     WINDOW
         in_order AS (
             PARTITION BY history.source, history.property_id, history.offer_key

@@ -11,7 +11,7 @@
 -- most_depth_pct: Largest depth, 100 x (1 - total / pre_promo_total).
 -- promotion_key: Hash of the promotions named last (see mart.promotion_named); 0: none named.
 -- is_running: Whether the offer is on sale (see mart.offer_latest) with this promotion.
--- The state keeps those that have ended, and with each offer the one that has not: no history is read.
+-- The state keeps those that have ended, and what runs of offers that have changed: no history is read.
 WITH episode AS NOT MATERIALIZED (
     SELECT
         closed.*,
@@ -33,21 +33,43 @@ WITH episode AS NOT MATERIALIZED (
         offer.room_id,
         offer.board_id,
         offer.policy_key,
-        offer.promoted_from AS began_at,
-        offer.plain_seen_at,
-        coalesce(offer.promoted_seen_at, offer.last_seen_at) AS promoted_seen_at,
+        coalesce(promotion.promoted_from, offer.valid_from) AS began_at,
+        promotion.plain_seen_at,
+        coalesce(promotion.promoted_seen_at, offer.last_seen_at) AS promoted_seen_at,
         NULL::TIMESTAMPTZ AS ended_at,
-        offer.least_depth_pct,
-        offer.most_depth_pct,
-        CASE WHEN offer.promoted_seen_at IS NULL THEN offer.promotion_key ELSE offer.promoted_key END AS promotion_key,
-        offer.promoted_seen_at IS NULL
+        coalesce(
+            promotion.least_depth_pct, 100 * (1 - offer.total::DOUBLE / offer.pre_promo_total::DOUBLE)
+        ) AS least_depth_pct,
+        coalesce(
+            promotion.most_depth_pct, 100 * (1 - offer.total::DOUBLE / offer.pre_promo_total::DOUBLE)
+        ) AS most_depth_pct,
+        CASE
+            WHEN promotion.promoted_seen_at IS NULL THEN offer.promotion_key
+            ELSE promotion.promotion_key
+        END AS promotion_key,
+        promotion.promoted_seen_at IS NULL
         AND mart.is_on_sale(
             offer.doubted_since,
             (SELECT max(sweep.started_at) FROM mart.sweep AS sweep),
             (SELECT analysis.unobserved_nights FROM ref.analysis AS analysis)
         ) AS is_running
     FROM state.offer_open AS offer
-    WHERE offer.promoted_from IS NOT NULL
+    LEFT JOIN state.promotion_open AS promotion
+        ON
+            promotion.source = offer.source
+            AND promotion.property_id = offer.property_id
+            AND promotion.offer_key = offer.offer_key
+    -- Only where it matters: most offers have no promotion.
+    LEFT JOIN ref.currency AS unit
+        ON unit.currency = CASE WHEN offer.total < offer.pre_promo_total THEN offer.currency END
+    WHERE
+        promotion.promoted_from IS NOT NULL
+        -- An offer that has not changed since it was first seen.
+        OR (
+            offer.is_offered
+            AND offer.valid_from <= offer.first_seen_at
+            AND mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) > 0
+        )
 )
 
 SELECT

@@ -1,9 +1,6 @@
 -- One row per interval of an offer key that ends with this sweep.
 SELECT
-    before.* EXCLUDE ( -- noqa: RF02
-        is_seen, promoted_from, plain_seen_at, promoted_seen_at, promoted_key, -- noqa: RF02,RF03
-        least_depth_pct, most_depth_pct -- noqa: RF02,RF03
-    ),
+    before.* EXCLUDE (is_seen), -- noqa: RF02
     CASE WHEN change.change IS NULL THEN before.check_in::TIMESTAMPTZ ELSE change.changed_at END AS valid_to,
     coalesce(change.change, 'stay_began') AS ended_by
 FROM night.offer_ending AS before

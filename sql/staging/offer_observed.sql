@@ -114,13 +114,7 @@ SELECT
                 'began_sweep_id': before.began_sweep_id,
                 'began_search_id': before.began_search_id,
                 'began_offer_no': before.began_offer_no,
-                'is_whole': before.is_whole,
-                'promoted_from': before.promoted_from,
-                'plain_seen_at': before.plain_seen_at,
-                'promoted_seen_at': before.promoted_seen_at,
-                'promoted_key': before.promoted_key,
-                'least_depth_pct': before.least_depth_pct,
-                'most_depth_pct': before.most_depth_pct
+                'is_whole': before.is_whole
             }
     END AS before,
     mart.change_of(

@@ -66,33 +66,9 @@ WITH observed AS (
         sweep.sweep_id AS seen_sweep_id,
         observed.search_id AS seen_search_id,
         observed.offer_no AS seen_offer_no,
-        observed.is_whole,
-        CASE
-            WHEN observed.change IS NULL THEN observed.before.promoted_from ELSE promotion.promoted_from
-        END AS promoted_from,
-        CASE
-            WHEN observed.change IS NULL THEN observed.before.plain_seen_at ELSE promotion.plain_seen_at
-        END AS plain_seen_at,
-        CASE
-            WHEN observed.change IS NULL THEN observed.before.promoted_seen_at ELSE promotion.promoted_seen_at
-        END AS promoted_seen_at,
-        CASE
-            WHEN observed.change IS NULL THEN observed.before.promoted_key ELSE promotion.promoted_key
-        END AS promoted_key,
-        CASE
-            WHEN observed.change IS NULL THEN observed.before.least_depth_pct ELSE promotion.least_depth_pct
-        END AS least_depth_pct,
-        CASE
-            WHEN observed.change IS NULL THEN observed.before.most_depth_pct ELSE promotion.most_depth_pct
-        END AS most_depth_pct
+        observed.is_whole
     FROM night.offer_observed AS observed
     CROSS JOIN night.sweep AS sweep
-    LEFT JOIN night.promotion_observed AS promotion
-        ON
-            observed.change IS NOT NULL
-            AND promotion.source = observed.source
-            AND promotion.property_id = observed.property_id
-            AND promotion.offer_key = observed.offer_key
 ),
 
 -- Stays that were answered tonight; where an offer's own cell was not requested, in another currency.
@@ -165,8 +141,8 @@ UNION ALL BY NAME
 -- Answered without the offer: it is gone, now or since an earlier sweep.
 SELECT
     unseen.* EXCLUDE (
-        is_answered_whole, is_answered, is_left_out, cell_search_id, sweep_id, started_at, is_asked, -- noqa: RF02
-        is_no_longer_asked -- noqa: RF02
+        is_answered_whole, is_answered, is_left_out, cell_search_id, sweep_id, started_at, is_asked,
+        is_no_longer_asked
     ) REPLACE (
         FALSE AS is_offered,
         NULL AS total,
@@ -195,18 +171,9 @@ SELECT
         unseen.sweep_id AS seen_sweep_id,
         unseen.cell_search_id AS seen_search_id,
         NULL AS seen_offer_no,
-        TRUE AS is_whole,
-        CASE WHEN unseen.is_offered THEN promotion.plain_seen_at ELSE unseen.plain_seen_at END AS plain_seen_at,
-        CASE WHEN unseen.is_offered THEN promotion.promoted_seen_at ELSE unseen.promoted_seen_at END
-            AS promoted_seen_at,
-        CASE WHEN unseen.is_offered THEN promotion.promoted_key ELSE unseen.promoted_key END AS promoted_key
+        TRUE AS is_whole
     )
 FROM unseen
-LEFT JOIN night.promotion_observed AS promotion
-    ON
-        promotion.source = unseen.source
-        AND promotion.property_id = unseen.property_id
-        AND promotion.offer_key = unseen.offer_key
 WHERE unseen.is_answered_whole
 
 UNION ALL BY NAME

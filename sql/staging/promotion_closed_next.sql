@@ -1,26 +1,31 @@
 -- One row per promotion of an offer that this sweep saw end, or that was last seen before the offer's stay began.
 -- See mart.promotion_episode.
 SELECT
-    before.source,
-    before.offer_key,
-    before.property_id,
-    before.market,
-    before.product_type,
-    before.check_in,
-    before.nights,
-    before.party,
-    before.currency,
-    before.room_id,
-    before.board_id,
-    before.policy_key,
+    offer.source,
+    offer.offer_key,
+    offer.property_id,
+    offer.market,
+    offer.product_type,
+    offer.check_in,
+    offer.nights,
+    offer.party,
+    offer.currency,
+    offer.room_id,
+    offer.board_id,
+    offer.policy_key,
     before.promoted_from AS began_at,
     before.plain_seen_at,
-    coalesce(before.promoted_seen_at, before.last_seen_at) AS promoted_seen_at,
+    before.promoted_seen_at,
     CASE WHEN ended.offer_key IS NOT NULL THEN sweep.started_at END AS ended_at,
     before.least_depth_pct,
     before.most_depth_pct,
-    CASE WHEN before.promoted_seen_at IS NULL THEN before.promotion_key ELSE before.promoted_key END AS promotion_key
-FROM night.offer_ending AS before
+    before.promotion_key
+FROM night.promotion_ending AS before
+INNER JOIN night.offer_ending AS offer
+    ON
+        offer.source = before.source
+        AND offer.property_id = before.property_id
+        AND offer.offer_key = before.offer_key
 CROSS JOIN night.sweep AS sweep
 LEFT JOIN night.promotion_observed AS ended
     ON
@@ -30,4 +35,4 @@ LEFT JOIN night.promotion_observed AS ended
         AND ended.is_ended
 WHERE
     before.promoted_from IS NOT NULL
-    AND (ended.offer_key IS NOT NULL OR (before.check_in <= sweep.snapshot_date AND NOT before.is_seen))
+    AND (ended.offer_key IS NOT NULL OR (offer.check_in <= sweep.snapshot_date AND NOT offer.is_seen))

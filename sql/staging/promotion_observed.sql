@@ -1,9 +1,9 @@
--- One row per source and offer key that this sweep changes: its promotion, as it has been observed since.
+-- One row per source and offer key that this sweep changes, unless it is new: its promotion from this sweep on.
 -- Rounding is no promotion (see mart.taken_off). While an offer is gone or has no price, its promotion may be running.
 -- promoted_from: First sighting of the promotion; NULL: seen without one, or none has begun.
--- plain_seen_at: Last sighting without a promotion before this state; NULL: never, or this state is one.
--- promoted_seen_at: Last sighting with the promotion; NULL: none has begun, or it is this sweep.
--- promoted_key: promotion_key at that sighting; NULL: none has begun, or it is that of this state.
+-- plain_seen_at: Last sighting without a promotion before that, or so far; NULL: none, or this sweep.
+-- promoted_seen_at: Last sighting with the promotion before the offer went or lost its price; NULL: none, or this sweep.
+-- promotion_key: Hash of the promotions named then; NULL: none, or those of this sweep.
 -- least_depth_pct: Smallest depth of the promotion, 100 x (1 - total / pre_promo_total); NULL: none has begun.
 -- most_depth_pct: Largest depth of it; NULL: none has begun.
 -- is_ended: Whether the sweep saw the offer without the promotion that it was last seen with.
@@ -19,18 +19,13 @@ WITH changed AS (
             WHEN is_below THEN 100 * (1 - change.total::DOUBLE / change.pre_promo_total::DOUBLE)
         END AS depth_pct,
         before.promoted_from,
-        CASE
-            WHEN before.promoted_from IS NULL AND before.is_offered AND before.total IS NOT NULL
-                THEN before.last_seen_at
-            ELSE before.plain_seen_at
-        END AS plain_seen_at,
-        coalesce(before.promoted_seen_at, before.last_seen_at) AS promoted_seen_at,
-        CASE WHEN before.promoted_seen_at IS NULL THEN before.promotion_key ELSE before.promoted_key END
-            AS promoted_key,
+        before.plain_seen_at,
+        before.promoted_seen_at,
+        before.promotion_key,
         before.least_depth_pct,
         before.most_depth_pct
     FROM night.offer_change AS change
-    LEFT JOIN night.offer_ending AS before
+    LEFT JOIN night.promotion_ending AS before
         ON
             before.source = change.source
             AND before.property_id = change.property_id
@@ -38,6 +33,7 @@ WITH changed AS (
     -- Only where it matters: most offers have no promotion.
     LEFT JOIN ref.currency AS unit
         ON unit.currency = CASE WHEN change.total < change.pre_promo_total THEN change.currency END
+    WHERE change.change <> 'first'
 )
 
 SELECT
@@ -49,10 +45,8 @@ SELECT
         WHEN NOT changed.is_priced THEN changed.promoted_from
     END AS promoted_from,
     CASE WHEN changed.is_below OR NOT changed.is_priced THEN changed.plain_seen_at END AS plain_seen_at,
-    CASE
-        WHEN NOT changed.is_priced AND changed.promoted_from IS NOT NULL THEN changed.promoted_seen_at
-    END AS promoted_seen_at,
-    CASE WHEN NOT changed.is_priced AND changed.promoted_from IS NOT NULL THEN changed.promoted_key END AS promoted_key,
+    CASE WHEN NOT changed.is_priced THEN changed.promoted_seen_at END AS promoted_seen_at,
+    CASE WHEN NOT changed.is_priced THEN changed.promotion_key END AS promotion_key,
     CASE
         WHEN changed.is_below OR NOT changed.is_priced THEN least(changed.least_depth_pct, changed.depth_pct)
     END AS least_depth_pct,

@@ -264,7 +264,7 @@ class Golden:
     def _needed(self, asked: Relation) -> tuple[frozenset[str], list[Relation]]:
         """All that a relation reads, and the steps of a night before it that no case gives, in order."""
         needed, steps = sources(asked), []
-        for name in reversed(night_relations("flag_ended", "offer_open_next")):
+        for name in reversed(night_relations("flag_ended", "promotion_open_next")):
             full_name = f"night.{name}"
             if full_name in needed - self.shapes.keys() and name != asked.name:
                 steps.insert(0, relation("staging", name))

@@ -83,33 +83,7 @@ OFFER_OPEN = Table(
     "offer_open",
     "One row per source and offer key whose stay is in the future: its last known state.",
     ("source", "property_id", "offer_key"),
-    (
-        *_OPEN_COLUMNS,
-        # What mart.promotion_episode shows about a promotion that has not ended, without reading its history. An offer
-        # that is gone, or has no price, may come back with it.
-        Column(
-            "promoted_from", INSTANT, "First sighting of the promotion; NULL: last seen without one, or never priced."
-        ),
-        Column(
-            "plain_seen_at",
-            INSTANT,
-            "Last sighting without a promotion before this state; NULL: never, or this state is one.",
-        ),
-        Column(
-            "promoted_seen_at",
-            INSTANT,
-            "Last sighting with the promotion; NULL: none has begun, or it is last_seen_at.",
-        ),
-        Column(
-            "promoted_key", LONG, "promotion_key at that sighting; NULL: none has begun, or it is that of this row."
-        ),
-        Column(
-            "least_depth_pct",
-            NUMBER,
-            "Smallest depth of the promotion, in percent of pre_promo_total; NULL: none.",
-        ),
-        Column("most_depth_pct", NUMBER, "Largest depth of it, in percent; NULL: none."),
-    ),
+    _OPEN_COLUMNS,
 )
 
 OFFER_CLOSED = Table(

@@ -7,6 +7,7 @@ from pipeline.domain.tables.declaration import (
     INT,
     LONG,
     MONEY,
+    NUMBER,
     PROPERTY_ID,
     SMALL,
     SWEEP_ID,
@@ -36,6 +37,32 @@ PROMOTION_STATE = Table(
     ),
 )
 
+_DEPTHS = (
+    Column(
+        "least_depth_pct", NUMBER, "Smallest depth of the promotion, 100 x (1 - total / pre_promo_total); NULL: none."
+    ),
+    Column("most_depth_pct", NUMBER, "Largest depth of it; NULL: none."),
+)
+
+PROMOTION_OPEN = Table(
+    "promotion_open",
+    "One row per source and offer key, changed since it was first seen, that has a promotion or is gone or without a "
+    "price.",
+    ("source", "property_id", "offer_key"),
+    (
+        *OFFER_OPEN.pick("source", "offer_key", "property_id", "check_in"),
+        Column("promoted_from", INSTANT, "First sighting of the promotion; NULL: last seen without one."),
+        Column("plain_seen_at", INSTANT, "Last sighting without a promotion before that, or so far; NULL: none."),
+        Column(
+            "promoted_seen_at",
+            INSTANT,
+            "Last sighting with the promotion before the offer went, or lost its price; NULL: it has it now, or none.",
+        ),
+        Column("promotion_key", LONG, "Stable hash of the promotions named then; NULL: see state.offer_open, or none."),
+        *_DEPTHS,
+    ),
+)
+
 PROMOTION_CLOSED = Table(
     "promotion_closed",
     "One row per source, offer key and promotion that has ended, or whose stay has begun. Append-only.",
@@ -47,7 +74,7 @@ PROMOTION_CLOSED = Table(
         Column("plain_seen_at", INSTANT, "Last sighting without it before that; NULL: none, so it may be older."),
         required("promoted_seen_at", INSTANT, "Last sighting with the promotion."),
         Column("ended_at", INSTANT, "First sighting without it afterwards; NULL: the stay began before."),
-        *OFFER_OPEN.pick("least_depth_pct", "most_depth_pct"),
+        *_DEPTHS,
         Column("promotion_key", LONG, "Stable hash of the promotions named last, in order; 0: none named."),
     ),
 )
