@@ -2,7 +2,7 @@
 -- Rounding is no promotion (see mart.taken_off). While an offer is gone or has no price, its promotion may be running.
 -- promoted_from: First sighting of the promotion; NULL: seen without one, or none has begun.
 -- plain_seen_at: Last sighting without a promotion before that, or so far; NULL: none, or this sweep.
--- promoted_seen_at: Last sighting with the promotion before the offer went or lost its price; NULL: none, or this sweep.
+-- promoted_seen_at: Last sighting with it before the offer went or lost its price; NULL: none, or this sweep.
 -- promotion_key: Hash of the promotions named then; NULL: none, or those of this sweep.
 -- least_depth_pct: Smallest depth of the promotion, 100 x (1 - total / pre_promo_total); NULL: none has begun.
 -- most_depth_pct: Largest depth of it; NULL: none has begun.
