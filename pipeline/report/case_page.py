@@ -200,11 +200,16 @@ def _placed(flag: Row, whom: str) -> str:
 def _answers(piece: Piece, hosts: Mapping[str, str]) -> tuple[list[Shown], list[str], int]:
     """Return the compared answers, a line for each of the others, and how many more there are."""
     others = [
-        f"{_heading(answer)}: {stated(answer, 'total') or stated(answer, 'status') or 'no offer kept'}"
+        f"{_heading(answer)}: {_evidence_of(answer) or stated(answer, 'status') or 'no offer kept'}"
         for answer in piece.others
     ]
     # Several searches of a night may have the same line.
     return [_shown(answer, hosts) for answer in piece.answers], list(dict.fromkeys(others)), piece.more
+
+
+def _evidence_of(answer: Answer) -> str:
+    # Beside "the floor now", a total would be read as the floor.
+    return stated(answer, "floor" if answer.role.startswith("floor") else "total")
 
 
 def _heading(answer: Answer) -> str:

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from pipeline.report.case_evidence import Answer, Piece
-from pipeline.report.case_page import _placed
+from pipeline.report.case_page import _answers, _placed
 from pipeline.report.case_sides import _FIELDS, lines_of
 
 RATE = {"from_currency": "CHF", "to_currency": "EUR", "rate": Decimal("1.05"), "rate_date": None}
@@ -82,3 +82,16 @@ def test_a_penalty_says_from_when_it_applies(hours, said):
 def test_a_finding_says_which_answer_it_is_of_and_whose_where_the_case_is_of_many_properties():
     assert _placed(FLAG, "Hotel Sol (7)").startswith("Hotel Sol (7), detail answer, product Hotel, 1 CHF = 1.05 EUR")
     assert _placed(FLAG | {"source": "multi"}, "").startswith("List answer, product Hotel")
+
+
+def test_beside_the_floor_now_stands_that_floor_and_beside_another_market_its_total():
+    shown = answer("floor", "EUR", total="350.39", floor="490.55")
+    others = [
+        answer("floor_now", "EUR", total="423.30", floor="592.62"),
+        answer("witness", "EUR", total="90", floor="80"),
+    ]
+    _, said, _ = _answers(Piece(FLAG | {"rule": "floor_breach"}, [shown], others, 0, None), {})
+    assert said == [
+        "search not kept (the floor now): 592.62 EUR",
+        "search not kept (a third market): 90.00 EUR",
+    ]
