@@ -1,6 +1,6 @@
 -- One row per finding, period in which it was open, and case that it belongs to.
 -- Every finding belongs to the case of its property, also to that of its market if there is one, and with it to that of
--- the supplier: `case_scope_next` of `staging` says when.
+-- the supplier: `case_scope_next` of `staging` says when. What is first found once such a case has ended is not in it.
 -- case_id: Case, as in report.finding_case.
 -- scope: Scope of the case: `property`, `market` or `supplier`.
 -- case_property_id: Property of the case; NULL: it concerns a market or the supplier.
@@ -179,7 +179,10 @@ scoped AS NOT MATERIALIZED (
         placed.of_market_until AS scope_until,
         placed.* REPLACE (placed.is_open AND placed.is_of_market AND NOT placed.is_outlier AS is_open)
     FROM placed
-    WHERE placed.was_of_market
+    WHERE
+        placed.was_of_market
+        -- Otherwise an ended case would cost more with each finding of another cause.
+        AND coalesce(placed.first_flagged_at < placed.of_market_until, TRUE)
 
     UNION ALL BY NAME
 
@@ -193,7 +196,9 @@ scoped AS NOT MATERIALIZED (
         placed.of_supplier_until AS scope_until,
         placed.* REPLACE (placed.is_open AND placed.is_of_supplier AND NOT placed.is_outlier AS is_open)
     FROM placed
-    WHERE placed.was_of_supplier
+    WHERE
+        placed.was_of_supplier
+        AND coalesce(placed.first_flagged_at < least(placed.of_market_until, placed.of_supplier_until), TRUE)
 ),
 
 -- Hashing costs more than the rest, and a case has many flags.

@@ -43,7 +43,8 @@ def finding_case(found: Flags, wider: Wider, last: Night) -> list[Row]:
             cases.setdefault((*place, "property", flag["property_id"]), []).append(
                 flag | {"wider": flag["is_open"] and is_part}
             )
-        if flag["was_of_market"]:
+        # What is found after the end is of other cases.
+        if flag["was_of_market"] and flag["first_flagged_at"] < (flag["scope"]["ended_at"] or FOREVER):
             cases.setdefault((*place, "market", None), []).append(
                 flag | {"is_open": flag["is_open"] and is_part, "wider": False}
             )
