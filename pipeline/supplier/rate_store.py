@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +19,18 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis as AsyncRedis
     from redis.commands.core import AsyncScript
 
+logger = logging.getLogger(__name__)
+
+# Clocks may differ by this share of the time, and by this much, without having been set.
+_UNSURE_SHARE = 0.001
+_UNSURE_SECONDS = 0.02
+
 _IN_TIME: dict[str, Any] = {"socket_timeout": 5, "socket_connect_timeout": 5}
 
-# Returns how long to wait, if it is too early for any slot, then in how many microseconds each leased slot begins.
-# KEYS: the schedule; the instants until which slots may be used, or at which they were; and the server that wrote them.
+# Returns the server's time, how long to wait, if it is too early for any slot, and in how many microseconds each leased
+# slot begins.
+# KEYS: the schedule; and the instants until which slots may be used, or at which they were, with the server that wrote
+# them at the instant 0.
 # ARGV: the name of the lease, how many slots, the time between two, how many per window, the length of the window, how
 # long a slot lasts, how much is caught up, and how far ahead is not too early; then earlier slots, each with how long
 # ago it was used, or ''.
@@ -28,7 +39,8 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local count, interval, most, window = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local function written(instant) return string.format('%.0f', instant) end
--- A server that was restarted may have lost what was leased and used before: nothing of that still counts after this.
+-- A server that was restarted, or evicts keys, may have lost what was leased and used before: nothing of that still
+-- counts after this.
 local server = redis.pcall('INFO', 'server')
 local run = type(server) == 'string' and string.match(server, 'run_id:(%w+)') or 'unknown'
 local held, planned = now + ARGV[5] + ARGV[6] + ARGV[8], tonumber(redis.call('GET', KEYS[1]) or '0')
@@ -37,10 +49,11 @@ if planned > now + 600000000 then
   planned = 0
   redis.call('DEL', KEYS[2])
 end
-if redis.call('GET', KEYS[3]) ~= run or planned == 0 then
+if not redis.call('ZSCORE', KEYS[2], run) or planned == 0 then
   redis.call('SET', KEYS[1], written(math.max(held, planned)))
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, 0)
+  redis.call('ZADD', KEYS[2], 0, run)
 end
-redis.call('SET', KEYS[3], run, 'EX', 86400)
 for place = 9, #ARGV, 2 do
   if ARGV[place + 1] == '' then
     redis.call('ZREM', KEYS[2], ARGV[place])
@@ -48,20 +61,20 @@ for place = 9, #ARGV, 2 do
     redis.call('ZADD', KEYS[2], 'XX', written(now - ARGV[place + 1]), ARGV[place])
   end
 end
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', written(now - window))
+redis.call('ZREMRANGEBYSCORE', KEYS[2], 1, written(now - window))
 local following = math.max(now - ARGV[7], tonumber(redis.call('GET', KEYS[1]) or '0'))
-local begin = {0}
+local begin = {now, 0}
 for number = 1, count do
   local first = math.max(now, following)
   local before = redis.call('ZREVRANGE', KEYS[2], most - 1, most - 1, 'WITHSCORES')
   if before[2] then first = math.max(first, before[2] + window) end
   if first - now > tonumber(ARGV[8]) then
-    if number == 1 then begin[1] = first - now - ARGV[8] / 2 end
+    if number == 1 then begin[2] = first - now - ARGV[8] / 2 end
     break
   end
   redis.call('ZADD', KEYS[2], written(first + ARGV[6]), ARGV[1] .. ':' .. (number - 1))
   following = following + interval
-  begin[number + 1] = first - now
+  begin[number + 2] = first - now
 end
 redis.call('SET', KEYS[1], written(following), 'EX', 86400)
 redis.call('EXPIRE', KEYS[2], 86400)
@@ -108,13 +121,32 @@ def _installed() -> Iterator[None]:
         ) from None
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The store's time, and between which instants of this process's clock it was read."""
+
+    time: float
+    asked_at: float
+    heard_at: float
+
+    def set_since(self, before: _Told) -> float:
+        """By how many seconds at least the store's clock was set between the two; 0: it was not."""
+        passed = self.time - before.time
+        unsure = _UNSURE_SECONDS + _UNSURE_SHARE * abs(passed)
+        forward = passed - (self.heard_at - before.asked_at) - unsure
+        back = passed - (self.asked_at - before.heard_at) + unsure
+        return max(forward, 0.0) + min(back, 0.0)
+
+
 class RedisLeases:
     """The schedule of one supplier in Redis. `address` may hold a password and is never logged."""
 
     def __init__(self, address: str, supplier: str) -> None:
+        self._told: _Told | None = None
+        self._paused_until = 0.0
         self._store = open_store_beside(address)
         schedule = f"nightaudit:pace:{supplier}"
-        self._keys = [schedule, f"{schedule}:slots", f"{schedule}:server"]
+        self._keys = [schedule, f"{schedule}:slots"]
         self._lease: AsyncScript = self._store.register_script(_LEASE)
         self._hold: AsyncScript = self._store.register_script(_PAUSE)
 
@@ -122,15 +154,32 @@ class RedisLeases:
         """See `Leases.take`."""
         spans = map(_micros, (terms.window, terms.lasts, terms.catch_up, terms.ahead))
         said = ((each.slot, "" if each.seconds_ago is None else _micros(each.seconds_ago)) for each in used)
+        before, asked_at = self._told, time.monotonic()
         found = await self._call(
             self._lease, lease, slots, _micros(terms.interval), terms.most, *spans, *chain.from_iterable(said)
         )
-        wait, *begin = (micros / 1e6 for micros in found)
+        at, wait, *begin = (micros / 1e6 for micros in found)
+        self._told = told = _Told(at, asked_at, time.monotonic())
+        if before and (seconds := told.set_since(before)):
+            await self._forget(seconds)
+            return 0.0, []
         return wait, begin
 
     async def pause(self, seconds: float) -> None:
         """Let no slot begin for `seconds` from now."""
+        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
         await self._call(self._hold, _micros(seconds))
+
+    async def _forget(self, seconds: float) -> None:
+        """Forget what was leased and used by a clock that was set: the next lease then holds back all others.
+
+        If it was set back, the schedule lies in the future. Otherwise it stays, as another process may have paused it.
+        """
+        logger.warning("The clock of the Redis server of NIGHTAUDIT_RATE_STORE was set by %+.1f s.", seconds)
+        with told_as_ours():
+            await self._store.delete(*self._keys[seconds > 0 :])
+        if (left := self._paused_until - time.monotonic()) > 0:
+            await self.pause(left)
 
     async def close(self) -> None:
         """Close the connection."""

@@ -249,23 +249,86 @@ def test_a_store_that_is_restarted_empty_costs_seconds_and_lets_no_second_have_m
     assert "Nothing is sent until it answers." in caplog.text
 
 
+class SetClock:
+    """The clock of a store, as it looks once it was set: all that the store holds is older or younger by as much."""
+
+    def __init__(self, monkeypatch, redis: str) -> None:
+        self._redis, self._micros = redis, 0
+        call = RedisLeases._call
+
+        async def call_later(leases: RedisLeases, script, *arguments):
+            found = await call(leases, script, *arguments)
+            return found if script is leases._hold else [found[0] + self._micros, *found[1:]]
+
+        monkeypatch.setattr(RedisLeases, "_call", call_later)
+
+    def set(self, seconds: float) -> None:
+        from redis import Redis
+
+        self._micros = round(seconds * 1e6)
+        slots = "nightaudit:pace:supplier:slots"
+        with Redis.from_url(self._redis) as store:
+            store.incrby("nightaudit:pace:supplier", -self._micros)
+            for name, score in store.zrange(slots, 0, -1, withscores=True):
+                if score:
+                    store.zadd(slots, {name: score - self._micros})
+
+
 @pytest.mark.cluster
-def test_a_store_whose_clock_is_set_back_costs_seconds(redis):
+@pytest.mark.parametrize("seconds", [0.5, 5, 3600, -0.5, -5, -300, -3600])
+def test_a_store_whose_clock_is_set_costs_seconds_and_lets_no_second_have_more_than_the_rate(
+    redis, monkeypatch, seconds, caplog
+):
+    async def send() -> list[float]:
+        clock = SetClock(monkeypatch, redis)
+        pacers = [SharedPacer(50, RedisLeases(redis, "supplier"), NONE) for _ in range(3)]
+        sending = asyncio.create_task(sent_by(pacers, 4, 15, cycle([0.0, 0.001, 0.03, 0.0, 0.1])))
+        await asyncio.sleep(3)
+        clock.set(seconds)
+        return await sending
+
+    sent = asyncio.run(asyncio.wait_for(send(), 30))
+    assert len(sent) == 180
+    assert most_in_any_second(sent) <= 50
+    assert 1 < max(later - earlier for earlier, later in pairwise(sent)) < 4
+    assert "clock of the Redis server" in caplog.text
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("seconds", [5, -3600])
+def test_a_pause_outlasts_a_clock_that_is_set(redis, monkeypatch, seconds):
+    async def wait() -> float:
+        clock = SetClock(monkeypatch, redis)
+        ours, theirs = (RedisLeases(redis, "supplier") for _ in range(2))
+        await ours.take("before", 0, Terms.of(50), [])
+        await ours.pause(60)
+        clock.set(seconds)
+        await ours.take("noticed", 0, Terms.of(50), [])
+        waited = (await theirs.take("after", 1, Terms.of(50), []))[0]
+        for leases in (ours, theirs):
+            await leases.close()
+        return waited
+
+    assert 55 < asyncio.run(wait()) < 61
+
+
+@pytest.mark.cluster
+def test_a_store_that_evicts_the_slots_lets_no_second_have_more_than_the_rate(redis):
     from redis import Redis
 
     async def send() -> list[float]:
-        pacer = SharedPacer(50, RedisLeases(redis, "supplier"), NONE)
-        (await pacer.slot()).sent()
-        await asyncio.sleep(0.1)
+        pacers = [SharedPacer(50, RedisLeases(redis, "supplier"), NONE) for _ in range(3)]
+        # Each request is late by as much as a slot lasts, so the next slots depend on when it was written.
+        sending = asyncio.create_task(sent_by(pacers, 8, 10, cycle([0.0, 0.24])))
         with Redis.from_url(redis) as store:
-            # As if it had planned an hour ahead.
-            store.incrby("nightaudit:pace:supplier", 3_600_000_000)
-            for name, score in store.zrange("nightaudit:pace:supplier:slots", 0, -1, withscores=True):
-                store.zadd("nightaudit:pace:supplier:slots", {name: score + 3.6e9})
-        return await sent_by([pacer], 4, 5, cycle([0.0]))
+            for _ in range(2):
+                await asyncio.sleep(2.6)
+                store.delete("nightaudit:pace:supplier:slots")
+        return await sending
 
-    sent = asyncio.run(asyncio.wait_for(send(), 30))
-    assert len(sent) == 20
+    sent = asyncio.run(send())
+    assert most_in_any_second(sent) <= 50
+    assert max(later - earlier for earlier, later in pairwise(sent)) > 1
 
 
 @pytest.mark.cluster
