@@ -31,6 +31,7 @@ from pipeline.notify.selected import (
     without_muted,
 )
 from pipeline.notify.ways import Tell, mail, through, webhook
+from pipeline.process.env_file import value_in_env_file
 
 logger = logging.getLogger(__name__)
 
@@ -179,12 +180,12 @@ def _ways(who: str, receiver: Receiver, block: Callable[[str], Tell] | None) -> 
 
 
 def _by_address(way: Callable[[str], Tell], who: str, variable: str, subject: str, text: str) -> None:
-    address = os.environ.get(variable)
+    address = os.environ.get(variable) or value_in_env_file(variable)
     if not address:
         raise InputError(
             f"{variable}, the address of [receiver.{who}], is not set.",
             kept="The message stays queued.",
-            hint="Set it in the environment, then: nightaudit alerts",
+            hint="Set it in the environment or .env, then: nightaudit alerts",
         )
     way(address)(subject, text)
 

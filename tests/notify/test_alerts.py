@@ -210,6 +210,14 @@ def test_an_address_that_is_not_set_is_reported_by_its_name(lake, monkeypatch):
     assert "ADDRESS_ONE" in reported.failure
 
 
+def test_an_address_may_be_in_the_env_file_like_other_secrets(lake, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with receiving() as (address, got):
+        (tmp_path / ".env").write_text(f"ADDRESS_ONE={address}\n")
+        (reported,) = tell_alerts(lake, rules(), WHERE)
+    assert (reported.failure, len(got)) == (None, 1)
+
+
 @pytest.mark.parametrize("where", ["no_such_column = 1", "1 = (SELECT count(*) FROM mart.none)"])
 def test_a_condition_that_cannot_be_asked_sends_nothing(lake, monkeypatch, where):
     with receiving() as (address, got):
