@@ -121,7 +121,8 @@ def as_task(step: Step) -> Step:
 
 def _settings(given: dict[str, Any]) -> Settings:
     named = {"spec": given.get("spec"), "markets": given.get("markets"), "property_limit": given.get("limit")}
-    return read_settings(**{name: value for name, value in named.items() if value})
+    # A text that was cleared in Prefect's form is a path of no characters.
+    return read_settings(**{name: value for name, value in named.items() if value and value != Path()})
 
 
 # By the name of the task: the key of its artifact, and its text.
