@@ -1,5 +1,5 @@
 -- One row per source and offer key that has changed since it was first seen: its promotion, or when it had none.
--- An offer seen without a promotion after a change needs no row, and those whose stay has begun have none.
+-- An offer seen without a promotion after a change needs no row, and those that leave the state have none.
 SELECT before.*
 FROM state.promotion_open AS before
 ANTI JOIN night.promotion_observed AS observed
@@ -8,7 +8,13 @@ ANTI JOIN night.promotion_observed AS observed
         AND observed.property_id = before.property_id
         AND observed.offer_key = before.offer_key
 CROSS JOIN night.sweep AS sweep
-WHERE before.check_in > sweep.snapshot_date
+ANTI JOIN night.offer_ending AS begun
+    ON
+        begun.source = before.source
+        AND begun.property_id = before.property_id
+        AND begun.offer_key = before.offer_key
+        AND begun.check_in <= sweep.snapshot_date
+        AND NOT begun.is_seen
 
 UNION ALL
 
@@ -32,4 +38,4 @@ INNER JOIN night.offer_change AS change
 CROSS JOIN night.sweep AS sweep
 WHERE
     (observed.promoted_from IS NOT NULL OR observed.plain_seen_at IS NOT NULL)
-    AND change.check_in > sweep.snapshot_date
+    AND (change.change <> 'gone' OR change.check_in > sweep.snapshot_date)
