@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import shutil
 import socket
 from contextlib import contextmanager
@@ -98,6 +99,9 @@ def test_metrics_are_openmetrics_and_add_up_to_what_is_published(made):
     assert {name[1] for name in found if name[0] == "nightaudit_night_latency_seconds"} == {"0.5", "0.9", "0.99"}
     (swept,) = cost_history(lake).durations[TimedStep.SWEEP]
     assert found["nightaudit_night_paced_seconds",] == swept.paced_seconds > 0
+    panels = json.loads((Path(__file__).parents[2] / "flows" / "dashboard.json").read_text())["panels"]
+    shown = {name for panel in panels for to in panel["targets"] for name in re.findall(r"nightaudit_\w+", to["expr"])}
+    assert shown <= {name for name, *_ in found}
     assert {name[1] for name in found if name[0] == "nightaudit_night_step_seconds"} == {
         str(step) for step in TimedStep
     }
