@@ -241,7 +241,8 @@ class Settings(BaseSettings):
     markets: Annotated[tuple[Market, ...] | None, NoDecode, BeforeValidator(_parts), AfterValidator(_once)] = None
     """Sweep only these markets of the spec, separated by commas. Unset: all."""
     workers: int = Field(min(os.cpu_count() or 1, 8), ge=1, le=64)
-    """Worker processes that normalise. Unset: one per processor, at most 8."""
+    """Processes of this machine that normalise, audit and publish; on a large night each takes up to 700 MB. Unset: one
+    per processor, at most 8."""
     cluster: Annotated[str, AfterValidator(cluster_address)] | None = None
     """Dask scheduler (`tls://host:port`) whose workers normalise, audit and publish, and send searches if they share
     `NIGHTAUDIT_RATE_STORE`. Unset: this machine does."""

@@ -130,7 +130,7 @@ def _session(
         _plausible_moves(session, before, limits)
         jobs = choose_ranges(session, night, spread.most_rows)
         if len(jobs) > 1:
-            with counted(jobs, spread.cluster) as parts:
+            with counted(jobs, spread) as parts:
                 counts = add_up(session, parts)
                 choose_quarantined(session)
                 yield session, counts

@@ -35,10 +35,11 @@ _COMPARED = ("search", "offer", "drift")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How a large sweep is spread: over a cluster or processes of this machine, in ranges of `most_rows`."""
+    """How a large sweep is spread: over a cluster or `workers` processes of this machine, in ranges of `most_rows`."""
 
     cluster: Cluster | None = None
     most_rows: int = MOST_ROWS
+    workers: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +153,14 @@ def _jobs(night: AuditedNight, asked: Sequence[tuple[int, int, int]], most_rows:
 
 
 @contextmanager
-def counted(jobs: Sequence[AuditJob], cluster: Cluster | None) -> Iterator[list[RangeCounts]]:
+def counted(jobs: Sequence[AuditJob], spread: Spread) -> Iterator[list[RangeCounts]]:
     """Count in all ranges; the files that they leave behind exist within the context."""
     lake = jobs[0].night.lake
     folder = lake.spill / f"audit-{jobs[0].sweep_id}"
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        pool_of_night = RangePool("the audit", "nightaudit audit", lake.root, lake.carrier(files_read), cluster)
+        carrier = lake.carrier(files_read)
+        pool_of_night = RangePool("the audit", "nightaudit audit", lake.root, carrier, spread.cluster, spread.workers)
         with closing(pool_of_night) as pool:
             parts = pool.across(_count, jobs, str(folder))
         yield parts

@@ -27,7 +27,7 @@ def publish(sweep_id: str | None, override: str | None) -> None:
             keep_pandas_out()
         try:
             published = publish_checked(
-                lake, wanted, settings.clock(), override, settings.analysis, settings.spread_over
+                lake, wanted, settings.clock(), override, settings.analysis, settings.spread_over, settings.workers
             )
         except GateBlocked:
             # Other commands name this one to repair the published file, whatever the latest sweep is like.

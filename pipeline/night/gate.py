@@ -69,7 +69,9 @@ def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime, judge
     manifest, limits = read_manifest(lake, sweep_id), audit_limits(settings)
     with timed(lake, manifest, TimedStep.AUDIT, is_spread=settings.spread_over is not None):
         nights = nights_like(lake, manifest, limits.nights)
-        found = audit(lake, sweep_id, nights, limits, now, Spread(settings.spread_over), judge_those)
+        found = audit(
+            lake, sweep_id, nights, limits, now, Spread(settings.spread_over, workers=settings.workers), judge_those
+        )
         published = published_sweeps(lake)
         write_report(
             lake,
@@ -148,6 +150,7 @@ def publish_checked(
     override: str | None = None,
     analysis: Analysis = Analysis(),
     cluster: Cluster | None = None,
+    workers: int | None = None,
 ) -> Published:
     """Publish a sweep that passed its audit, or one that failed with the reason to publish it anyway.
 
@@ -166,7 +169,7 @@ def publish_checked(
     restore_entries(lake)
     with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit publish {sweep_id}"):
         if is_published(lake, sweep_id):
-            return publish(lake, sweep_id, now, cluster=cluster)
+            return publish(lake, sweep_id, now, cluster=cluster, workers=workers)
         if manifest.is_simulated:
             analysis = as_in_its_demo(lake, analysis)
         with timed(lake, manifest, TimedStep.PUBLISH, is_spread=cluster is not None):
@@ -174,7 +177,14 @@ def publish_checked(
             if reason is not None:
                 logger.warning("The sweep %s is published although it failed its audit: %s", sweep_id, reason)
             return publish(
-                lake, sweep_id, now, audit=audited, override_reason=reason, analysis=analysis, cluster=cluster
+                lake,
+                sweep_id,
+                now,
+                audit=audited,
+                override_reason=reason,
+                analysis=analysis,
+                cluster=cluster,
+                workers=workers,
             )
 
 

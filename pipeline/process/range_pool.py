@@ -53,7 +53,8 @@ class RangePool:
     """Does the same work on many ranges, in several processes at once.
 
     `step` is the step of a night that it belongs to, and `again` the command that repeats it. A carrier takes parts to
-    machines that cannot see the lake's folder.
+    machines that cannot see the lake's folder. `workers` is how many processes this machine starts; None: one per
+    processor.
     """
 
     step: str
@@ -61,8 +62,12 @@ class RangePool:
     root: Path
     carrier: Carrier | None
     cluster: Cluster | None = None
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    workers: int | None = None
     _pool: Executor | None = field(default=None, init=False)
+
+    @property
+    def _processes(self) -> int:
+        return self.workers or os.cpu_count() or 1
 
     def close(self) -> None:
         """End the processes."""
@@ -88,7 +93,7 @@ class RangePool:
         done: dict[int, T] = {}
         while todo:
             pool = self._pool = self._pool or self._opened()
-            workers = size_of(pool, self.workers)
+            workers = size_of(pool, self._processes)
             turns = _turns(todo, min(_TURNS_A_WORKER * workers, max(workers, -(-len(todo) // together))))
             running = [(turn, _submitted(pool, do, [job for job, _ in turn], *args)) for turn in turns]
             # Even after a failure, as the others may still have files open.
@@ -111,7 +116,7 @@ class RangePool:
     def _opened(self) -> Executor:
         def processes() -> Executor:
             run_tracker()
-            return spawned(self.workers)
+            return spawned(self._processes)
 
         return open_pool(self.cluster, self.root, processes, self.carrier)
 

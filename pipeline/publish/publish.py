@@ -67,12 +67,13 @@ def publish(
     analysis: Analysis = Analysis(),
     most_offers: int = MOST_OFFERS,
     cluster: Cluster | None = None,
+    workers: int | None = None,
     with_later: bool = True,
 ) -> Published:
     """Publish a loaded sweep. Publishing it again changes nothing. The caller holds the lake's writer lock.
 
     The caller decides whether it may be published; `audit` and `override_reason` are only recorded. A night of more
-    than `most_offers` is computed in ranges of properties, in several processes or by the workers of a cluster. Other
+    than `most_offers` is computed in ranges of properties, in `workers` processes or by those of a cluster. Other
     sweeps of the ledger are published too, later ones only `with_later`. Readers see the last file until the next one
     is complete. Raises LakeError if the sweep is not loaded, and InputError if it is older than the last published one.
     """
@@ -105,13 +106,13 @@ def publish(
     kept = "The last published file is unchanged, and the sweep stays loaded."
     with _beside(file, sweep_id, kept, f"nightaudit publish {sweep_id}") as beside:
         try:
-            _build(lake, beside, file if held else None, todo, in_order, most_offers, cluster)
+            _build(lake, beside, file if held else None, todo, in_order, most_offers, cluster, workers)
         except duckdb.Error as error:
             if not held or is_readable(file):
                 raise
             logger.warning("%s is damaged (%s) and is rebuilt", file, first_line(error))
             _remove_left_overs(file)
-            _build(lake, beside, None, in_order, in_order, most_offers, cluster)
+            _build(lake, beside, None, in_order, in_order, most_offers, cluster, workers)
         sync(beside)
         enter(lake, wanted)
         _show(lake, beside, todo)
@@ -146,7 +147,11 @@ def _refuse_overtaken(lake: Lake, wanted: LedgerEntry, published: Iterable[Ledge
 
 
 def republish_all(
-    lake: Lake, settle: Callable[[], None], most_offers: int = MOST_OFFERS, cluster: Cluster | None = None
+    lake: Lake,
+    settle: Callable[[], None],
+    most_offers: int = MOST_OFFERS,
+    cluster: Cluster | None = None,
+    workers: int | None = None,
 ) -> Path | None:
     """Rebuild the published file from the ledger and the lake's tables alone; None if nothing is published.
 
@@ -160,7 +165,7 @@ def republish_all(
         return None
     file = lake.published_file
     with _beside(file, "anew", "The last published file is unchanged.", "nightaudit rebuild") as beside:
-        _build(lake, beside, None, entries, entries, most_offers, cluster)
+        _build(lake, beside, None, entries, entries, most_offers, cluster, workers)
         sync(beside)
         settle()
         _show(lake, beside, entries)
@@ -205,6 +210,7 @@ def _build(
     published: Sequence[LedgerEntry],
     most_offers: int,
     cluster: Cluster | None,
+    workers: int | None,
 ) -> None:
     beside.parent.mkdir(parents=True, exist_ok=True)
     beside.unlink(missing_ok=True)
@@ -212,7 +218,7 @@ def _build(
         shutil.copyfile(before, beside)
     with (
         summing_folder(lake) as summing,
-        closing(RangeWorkers(lake, cluster)) as workers,
+        closing(RangeWorkers(lake, cluster, workers)) as range_workers,
         connect(lake) as session,
     ):
         attach(session, beside)
@@ -227,7 +233,7 @@ def _build(
             until = tuple(other for other in published if other.started_at <= entry.started_at)
             # Summaries are of the last night alone.
             place = summing if entry is todo[-1] else None
-            night = NightBuild(session, lake, beside, until, workers, most_offers, place)
+            night = NightBuild(session, lake, beside, until, range_workers, most_offers, place)
             night.add(night_folder(generation, entry.sweep_id))
         comparisons_made_with, summaries_made_with = made_with(session), summed_with(session)
         session.execute("BEGIN")

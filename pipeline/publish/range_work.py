@@ -130,10 +130,12 @@ def _sharing(session: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 class RangeWorkers:
-    """Does the same work on many ranges, several processes at once. A single range needs no process."""
+    """Does the same work on many ranges, in `workers` processes at once. A single range needs no process."""
 
-    def __init__(self, lake: Lake, cluster: Cluster | None = None) -> None:
-        self._pool = RangePool("publishing", "nightaudit publish", lake.root, lake.carrier(files_read), cluster)
+    def __init__(self, lake: Lake, cluster: Cluster | None = None, workers: int | None = None) -> None:
+        self._pool = RangePool(
+            "publishing", "nightaudit publish", lake.root, lake.carrier(files_read), cluster, workers
+        )
 
     def close(self) -> None:
         """End the processes."""
