@@ -36,7 +36,7 @@ _CHANGES_ORDER = (
 )
 
 # Relations of SUMMED that a rule reads too: computed once for both. They have far fewer rows than there are offers.
-SHARED = ("mart.price_against_floor", "mart.reference_price")
+_SHARED = ("mart.price_against_floor", "mart.reference_price")
 
 # What rules and summaries read is narrower than the state, so several ranges fit into memory at once; and planning
 # their queries takes a second, however few the rows.
@@ -101,7 +101,7 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
         failed = session.execute("FROM memory.night.failed_rule").fetchall()
         found = _arrow(session, "FROM memory.night.found")
         # The other summaries of a single range need no files of what they read.
-        names = SHARED if job.within.is_all else SUMMED
+        names = _SHARED if job.within.is_all else SUMMED
         summed = {} if job.summing is None else select_summed(session, Path(job.summing), job.within, names)
     return RangeFindings(tuple(comparisons), found, dict(failed), summed)
 
@@ -110,7 +110,7 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
 def _sharing(session: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Keep the rows of relations that are read more than once, and let their views read them."""
     try:
-        for name in SHARED:
+        for name in _SHARED:
             made = relation(*name.split("."))
             rows = f"memory.night.{made.name}"
             try:
@@ -123,7 +123,7 @@ def _sharing(session: duckdb.DuckDBPyConnection) -> Iterator[None]:
             session.execute(f"CREATE OR REPLACE VIEW nightaudit.{name} AS FROM {rows}")
         yield
     finally:
-        for name in SHARED:
+        for name in _SHARED:
             made = relation(*name.split("."))
             session.execute(f"CREATE OR REPLACE VIEW nightaudit.{name} AS {made.sql}")
             session.execute(f"DROP TABLE IF EXISTS memory.night.{made.name}")

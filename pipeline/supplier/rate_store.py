@@ -122,19 +122,19 @@ def _installed() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """The store's time, and between which instants of this process's clock it was read."""
+class _ClockReading:
+    """The store's time in seconds, and the instants of this process's clock between which it was read."""
 
     time: float
-    asked_at: float
-    heard_at: float
+    sent_at: float
+    received_at: float
 
-    def set_since(self, before: _Told) -> float:
-        """By how many seconds at least the store's clock was set between the two; 0: it was not."""
+    def set_since(self, before: _ClockReading) -> float:
+        """Return by how many seconds, at least, the store's clock was set between two readings; 0: it was not."""
         passed = self.time - before.time
         unsure = _UNSURE_SECONDS + _UNSURE_SHARE * abs(passed)
-        forward = passed - (self.heard_at - before.asked_at) - unsure
-        back = passed - (self.asked_at - before.heard_at) + unsure
+        forward = passed - (self.received_at - before.sent_at) - unsure
+        back = passed - (self.sent_at - before.received_at) + unsure
         return max(forward, 0.0) + min(back, 0.0)
 
 
@@ -142,7 +142,7 @@ class RedisLeases:
     """The schedule of one supplier in Redis. `address` may hold a password and is never logged."""
 
     def __init__(self, address: str, supplier: str) -> None:
-        self._told: _Told | None = None
+        self._reading: _ClockReading | None = None
         self._paused_until = 0.0
         self._store = open_store_beside(address)
         schedule = f"nightaudit:pace:{supplier}"
@@ -154,13 +154,13 @@ class RedisLeases:
         """See `Leases.take`."""
         spans = map(_micros, (terms.window, terms.lasts, terms.catch_up, terms.ahead))
         said = ((each.slot, "" if each.seconds_ago is None else _micros(each.seconds_ago)) for each in used)
-        before, asked_at = self._told, time.monotonic()
+        before, sent_at = self._reading, time.monotonic()
         found = await self._call(
             self._lease, lease, slots, _micros(terms.interval), terms.most, *spans, *chain.from_iterable(said)
         )
         at, wait, *begin = (micros / 1e6 for micros in found)
-        self._told = told = _Told(at, asked_at, time.monotonic())
-        if before and (seconds := told.set_since(before)):
+        self._reading = _ClockReading(at, sent_at, time.monotonic())
+        if before and (seconds := self._reading.set_since(before)):
             await self._forget(seconds)
             return 0.0, []
         return wait, begin
@@ -175,7 +175,11 @@ class RedisLeases:
 
         If it was set back, the schedule lies in the future. Otherwise it stays, as another process may have paused it.
         """
-        logger.warning("The clock of the Redis server of NIGHTAUDIT_RATE_STORE was set by %+.1f s.", seconds)
+        logger.warning(
+            "The clock of the Redis server of NIGHTAUDIT_RATE_STORE was changed by %+.1f s. Requests wait about two "
+            "seconds, so that the rate is kept.",
+            seconds,
+        )
         with told_as_ours():
             await self._store.delete(*self._keys[seconds > 0 :])
         if (left := self._paused_until - time.monotonic()) > 0:

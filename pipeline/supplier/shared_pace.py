@@ -4,9 +4,9 @@ The schedule is in Redis: when the next slot begins, and until when each slot of
 takes the next few slots in one step, only as many as requests wait, so that none is withheld from other processes.
 Each process reports when it wrote its requests, and a slot begins no sooner than a second after as many requests as are
 allowed in one: late requests delay later ones no longer than needed, and an unused slot is free again. A slot that was
-not reported yet counts as used at the last possible instant. If the store is restarted, or its clock is set, no slot
-begins before those that it may have forgotten are a second old. The windows of `limits` are no alternative: a window
-lets all of its requests leave at once, and as many again at the start of the next one.
+not reported yet counts as used at the last possible instant. If the store is restarted, or its clock is changed, no
+slot begins before those that it may have forgotten are a second old. The windows of `limits` are no alternative: a
+window lets all of its requests leave at once, and as many again at the start of the next one.
 """
 
 from __future__ import annotations

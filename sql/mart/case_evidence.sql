@@ -1,7 +1,7 @@
 -- One row per case: the findings that say it best.
 -- case_id: Case, as in report.finding_case.
 -- evidence: Up to three of its counted findings: the most severe ones; for a market or the supplier, of median size.
--- Of one size, those of the last sweep come first.
+-- Among findings of the same size, those of the last sweep come first.
 WITH latest AS (
     SELECT
         max(sweep.started_at) AS started_at,
@@ -21,8 +21,8 @@ placed AS (
             WHEN flag.scope <> 'property'
                 THEN abs(flag.size_pct - median(flag.size_pct) OVER (PARTITION BY flag.case_id))
         END AS from_median,
-        -- Of one size, as it is said, what the last sweep found comes first: a price of a far stay, which is requested
-        -- once a week, would read as if nothing had been found since.
+        -- Sizes are compared as they are shown. Among equal ones, what the last sweep found comes first: the price of a
+        -- far stay, which is requested once a week, would read as if nothing had been found since.
         row(
             coalesce(round(from_median, 1), 'infinity'), -- noqa: RF02
             CASE flag.severity WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END,

@@ -1,5 +1,5 @@
 -- One row per source and offer key of night.offer_ending that may have a promotion: how it stood before this sweep.
--- Most offers have not changed since they were first seen, and tell it themselves; of the others, the state keeps it.
+-- An offer that has not changed since it was first seen shows its promotion itself; for others, the state keeps it.
 -- promoted_from: First sighting of the promotion; NULL: last seen without one, or never with a price.
 -- plain_seen_at: Last sighting without a promotion before that, or so far; NULL: none.
 -- promoted_seen_at: Last sighting with the promotion; NULL: none has begun.

@@ -1,5 +1,5 @@
 -- One row per source and offer key that has changed since it was first seen: its promotion, or when it had none.
--- An offer seen without a promotion after a change needs no row, and those that leave the state have none.
+-- An offer that is on sale without a promotion needs no row. Offers that leave the state lose theirs.
 SELECT before.*
 FROM state.promotion_open AS before
 ANTI JOIN night.promotion_observed AS observed

@@ -46,8 +46,8 @@ _DEPTHS = (
 
 PROMOTION_OPEN = Table(
     "promotion_open",
-    "One row per source and offer key, changed since it was first seen, that has a promotion or is gone or without a "
-    "price.",
+    "One row per source and offer key that has changed since it was first seen, and has a promotion, no price, or is "
+    "gone.",
     ("source", "property_id", "offer_key"),
     (
         *OFFER_OPEN.pick("source", "offer_key", "property_id", "check_in"),
