@@ -11,7 +11,7 @@ SELECT
         offer.discount_pct::DOUBLE,
         offer.total::DOUBLE,
         coalesce(offer.currency, ''),
-        100 * (1 - offer.total::DOUBLE / offer.pre_promo_total::DOUBLE),
+        mart.depth_pct(offer.total, offer.pre_promo_total),
         offer.pre_promo_total::DOUBLE
     ) AS reason
 FROM sweep_files.offer AS offer
@@ -20,5 +20,5 @@ LEFT JOIN ref.currency AS unit
 WHERE
     offer.pre_promo_total > 0
     AND mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) >= 0
-    AND abs(offer.discount_pct - 100 * (1 - offer.total::DOUBLE / offer.pre_promo_total::DOUBLE))
+    AND abs(offer.discount_pct - mart.depth_pct(offer.total, offer.pre_promo_total))
     > 0.51 + 51 / offer.pre_promo_total::DOUBLE

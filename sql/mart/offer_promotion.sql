@@ -27,7 +27,7 @@ SELECT
     named.promotion_text,
     named.names_price_promotion,
     named.promised_pct,
-    100 * (1 - offer.total::DOUBLE / nullif(offer.pre_promo_total, 0)::DOUBLE) AS depth_pct,
+    mart.depth_pct(offer.total, offer.pre_promo_total) AS depth_pct,
     -- A rounded price is off by at most half a unit of money, and a rounded share by half a percent.
     CASE
         WHEN

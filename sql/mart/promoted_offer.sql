@@ -19,7 +19,7 @@ SELECT
     latest.currency,
     latest.total,
     latest.pre_promo_total,
-    100 * (1 - latest.total::DOUBLE / latest.pre_promo_total::DOUBLE) AS depth_pct,
+    mart.depth_pct(latest.total, latest.pre_promo_total) AS depth_pct,
     coalesce(named.promotion_kinds, 'none named') AS promotion_kinds,
     round(depth_pct / 100 * latest.nights) BETWEEN 1 AND latest.nights - 1 -- noqa: RF02
     AND abs(depth_pct - 100 * round(depth_pct / 100 * latest.nights) / latest.nights) -- noqa: RF02

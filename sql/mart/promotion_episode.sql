@@ -37,12 +37,8 @@ WITH episode AS NOT MATERIALIZED (
         promotion.plain_seen_at,
         coalesce(promotion.promoted_seen_at, offer.last_seen_at) AS promoted_seen_at,
         NULL::TIMESTAMPTZ AS ended_at,
-        coalesce(
-            promotion.least_depth_pct, 100 * (1 - offer.total::DOUBLE / offer.pre_promo_total::DOUBLE)
-        ) AS least_depth_pct,
-        coalesce(
-            promotion.most_depth_pct, 100 * (1 - offer.total::DOUBLE / offer.pre_promo_total::DOUBLE)
-        ) AS most_depth_pct,
+        coalesce(promotion.least_depth_pct, mart.depth_pct(offer.total, offer.pre_promo_total)) AS least_depth_pct,
+        coalesce(promotion.most_depth_pct, mart.depth_pct(offer.total, offer.pre_promo_total)) AS most_depth_pct,
         CASE
             WHEN promotion.promoted_seen_at IS NULL THEN offer.promotion_key
             ELSE promotion.promotion_key

@@ -21,7 +21,7 @@ WITH told AS (
         isodow(latest.check_in) AS weekday,
         NULL::BOOLEAN AS is_answered,
         coalesce(mart.taken_off(latest.total, latest.pre_promo_total, unit.minor_unit) > 0, FALSE) AS is_promoted,
-        CASE WHEN is_promoted THEN 100 * (1 - latest.total::DOUBLE / latest.pre_promo_total::DOUBLE) END AS depth_pct,
+        CASE WHEN is_promoted THEN mart.depth_pct(latest.total, latest.pre_promo_total) END AS depth_pct,
         coalesce(contains(named.promotion_kinds, 'discount_off'), FALSE) AS is_discount,
         coalesce(contains(named.promotion_kinds, 'free_night'), FALSE) AS is_free_night
     FROM mart.offer_latest AS latest

@@ -82,7 +82,7 @@ SELECT
     held.policy_key,
     held.total,
     held.pre_promo_total,
-    100 * (1 - held.total::DOUBLE / held.pre_promo_total::DOUBLE) AS depth_pct,
+    mart.depth_pct(held.total, held.pre_promo_total) AS depth_pct,
     held.promotion_key,
     held.first_seen_at,
     date_diff('day', mart.utc(held.first_seen_at), mart.utc(held.last_seen_at)) AS history_days,

@@ -10,7 +10,7 @@ WITH promoted AS (
         offer.product_type,
         count(*) AS offers,
         count(*) FILTER (WHERE mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) > 0) AS promoted,
-        median(100 * (1 - offer.total::DOUBLE / offer.pre_promo_total::DOUBLE)) FILTER (
+        median(mart.depth_pct(offer.total, offer.pre_promo_total)) FILTER (
             WHERE mart.taken_off(offer.total, offer.pre_promo_total, unit.minor_unit) > 0
         ) AS depth_pct
     FROM mart.offer_latest AS offer

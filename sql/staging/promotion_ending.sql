@@ -46,13 +46,11 @@ SELECT
     END AS promotion_key,
     CASE
         WHEN held.offer_key IS NOT NULL THEN held.least_depth_pct
-        WHEN before.is_priced AND before.is_below
-            THEN 100 * (1 - before.total::DOUBLE / before.pre_promo_total::DOUBLE)
+        WHEN before.is_priced AND before.is_below THEN mart.depth_pct(before.total, before.pre_promo_total)
     END AS least_depth_pct,
     CASE
         WHEN held.offer_key IS NOT NULL THEN held.most_depth_pct
-        WHEN before.is_priced AND before.is_below
-            THEN 100 * (1 - before.total::DOUBLE / before.pre_promo_total::DOUBLE)
+        WHEN before.is_priced AND before.is_below THEN mart.depth_pct(before.total, before.pre_promo_total)
     END AS most_depth_pct
 FROM before
 LEFT JOIN state.promotion_open AS held

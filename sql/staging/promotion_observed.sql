@@ -15,9 +15,7 @@ WITH changed AS (
         change.changed_at,
         change.total IS NOT NULL AS is_priced,
         coalesce(mart.taken_off(change.total, change.pre_promo_total, unit.minor_unit) > 0, FALSE) AS is_below,
-        CASE
-            WHEN is_below THEN 100 * (1 - change.total::DOUBLE / change.pre_promo_total::DOUBLE)
-        END AS depth_pct,
+        CASE WHEN is_below THEN mart.depth_pct(change.total, change.pre_promo_total) END AS depth_pct,
         before.promoted_from,
         before.plain_seen_at,
         before.promoted_seen_at,
