@@ -114,7 +114,7 @@ def test_several_processes_use_97_of_100_allowed_requests_with_four_in_flight_ea
     virtual_time, rate, slowest, farthest, processes, seed
 ):
     # Every delay differs, as real ones do: equal ones keep processes in step, and then four in flight bound the rate.
-    any_of = Random(seed)
+    any_of = Random(seed)  # noqa: S311 - delays, not secrets
     delays, trips = ([any_of.uniform(0, most) for _ in range(997)] for most in (slowest, farthest))
 
     async def send() -> list[float]:
