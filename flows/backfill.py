@@ -49,7 +49,7 @@ def backfill() -> Rebuilt | State[Any]:
 @task(name="rebuild", cache_policy=NO_CACHE, persist_result=False)
 def rebuild(settings: Settings, lake: Lake) -> Rebuilt:
     """Normalise, load and publish every sweep of the lake again, in a folder next to the old one, and swap."""
-    options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_bytes, settings.spread_over)
+    options = SweepOptions(settings.in_flight, settings.max_body_bytes, settings.workforce)
     return asyncio.run(rebuild_lake(lake, options, audit_limits(settings), now=settings.clock))
 
 

@@ -23,7 +23,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.codes import A_MARKET, MARKETS
 from pipeline.domain.errors import SettingsError
 from pipeline.domain.names import meant_by
-from pipeline.domain.servers import Cluster, cluster_address, mailbox_of, store_address
+from pipeline.domain.servers import Cluster, Workforce, cluster_address, mailbox_of, store_address
 from pipeline.domain.texts import one_line, validation_text
 from pipeline.process.env_file import ENV_FILE, names_in_env_file
 from pipeline.process.regular_file import open_regular
@@ -411,6 +411,11 @@ class Settings(BaseSettings):
         if self.cluster is None:
             return None
         return Cluster(self.cluster, self.cluster_ca_file, self.cluster_cert_file, self.cluster_key_file)
+
+    @property
+    def workforce(self) -> Workforce:
+        """What computes the parts of a night."""
+        return Workforce(self.workers, self.spread_over)
 
     @property
     def is_simulated(self) -> bool:

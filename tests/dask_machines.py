@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from waiting import await_true
 
+from pipeline.domain.servers import Cluster, Workforce
+
 # For how long a test cuts a worker off.
 SECONDS_CUT_OFF = 60.0
 
@@ -35,6 +37,11 @@ class Machines:
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         await_true(lambda: self._file.exists() and self._file.read_text().endswith("}"))
         self.address = json.loads(self._file.read_text())["address"]
+
+    @property
+    def workforce(self) -> Workforce:
+        """The workers, as a night is given them."""
+        return Workforce(cluster=Cluster(self.address))
 
     def start_worker(self, *, by: Sequence[str] = (), **others: str) -> None:
         """Start one more; `by` is a command that runs another."""

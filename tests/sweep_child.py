@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 
 from pipeline.domain.errors import NightauditError
+from pipeline.domain.servers import Workforce
 from pipeline.lake import Lake
 from pipeline.lake.raw import read_manifest
 from pipeline.normalise.request import asked_of_search  # noqa: F401 - imported before anything is replaced
@@ -92,7 +93,7 @@ async def sweep(lake: Lake, base_url: str, now: datetime) -> str:
     )
     async with client:
         asking = Asking(client.ask, request_of)
-        await run(lake, manifest, asking, SweepOptions(4, 1, 10**7), now=lambda: datetime.now(UTC))
+        await run(lake, manifest, asking, SweepOptions(4, 10**7, Workforce(1)), now=lambda: datetime.now(UTC))
     return manifest.sweep_id
 
 

@@ -17,7 +17,7 @@ from pipeline.audit.domain_measures import view_leads
 from pipeline.audit.rules import CHECKED
 from pipeline.domain.codes import BOARDS, ISO_4217, MARKETS, minor_unit
 from pipeline.domain.property_range import ALL, PropertyRange, cut
-from pipeline.domain.servers import Cluster
+from pipeline.domain.servers import Workforce
 from pipeline.lake import Lake
 from pipeline.lake.database import OF_OFFERS, connect, select_files, view_sweep_files
 from pipeline.lake.mark import MARK
@@ -35,11 +35,10 @@ _COMPARED = ("search", "offer", "drift")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How a large sweep is spread: over a cluster or `workers` processes of this machine, in ranges of `most_rows`."""
+    """How a large sweep is spread: over a workforce, in ranges of `most_rows`."""
 
-    cluster: Cluster | None = None
+    workforce: Workforce = Workforce()
     most_rows: int = MOST_ROWS
-    workers: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,7 @@ def counted(jobs: Sequence[AuditJob], spread: Spread) -> Iterator[list[RangeCoun
     shutil.rmtree(folder, ignore_errors=True)
     try:
         carrier = lake.carrier(files_read)
-        pool_of_night = RangePool("the audit", "nightaudit audit", lake.root, carrier, spread.cluster, spread.workers)
+        pool_of_night = RangePool("the audit", "nightaudit audit", lake.root, carrier, spread.workforce)
         with closing(pool_of_night) as pool:
             parts = pool.across(_count, jobs, str(folder))
         yield parts

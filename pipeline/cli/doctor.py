@@ -152,7 +152,8 @@ def _cluster(settings: Settings) -> str:
         get = "see this lake" if lake.copy is None else "fetch what they need from S3"
         alone = why_alone(settings)
         senders = f"this machine sends all searches, as {alone}" if alone else "they send the searches, at one rate"
-        return f"{settings.cluster}, {way}: {size_of(pool, 0)} tasks at once, on workers that {get}; {senders}"
+        tasks = size_of(pool, settings.workforce)
+        return f"{settings.cluster}, {way}: {tasks} tasks at once, on workers that {get}; {senders}"
 
 
 def _lake(settings: Settings) -> str:

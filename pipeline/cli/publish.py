@@ -26,9 +26,7 @@ def publish(sweep_id: str | None, override: str | None) -> None:
         else:
             keep_pandas_out()
         try:
-            published = publish_checked(
-                lake, wanted, settings.clock(), override, settings.analysis, settings.spread_over, settings.workers
-            )
+            published = publish_checked(lake, wanted, settings.clock(), override, settings.analysis, settings.workforce)
         except GateBlocked:
             # Other commands name this one to repair the published file, whatever the latest sweep is like.
             if sweep_id is None:

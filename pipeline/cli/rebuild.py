@@ -21,7 +21,7 @@ def rebuild_lake() -> None:
     settings = read_settings()
     lake = Lake(settings.lake)
     lake.refuse_missing()
-    options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_bytes, settings.spread_over)
+    options = SweepOptions(settings.in_flight, settings.max_body_bytes, settings.workforce)
     console = Terminal()
     stopped = stoppable(AS_A_WHOLE.kept, AS_A_WHOLE.go_on)
     with stopped, lake.writing("a rebuild"), display(console) as watch:

@@ -122,6 +122,17 @@ class Cluster:
         return is_encrypted(self.address)
 
 
+@dataclass(frozen=True, slots=True)
+class Workforce:
+    """What computes the parts of a night: a cluster's workers, or processes of this machine.
+
+    None: as many processes as the machine has processors.
+    """
+
+    processes: int | None = None
+    cluster: Cluster | None = None
+
+
 def cluster_address(text: str) -> str:
     """Return a scheduler's address in its one spelling. Raises ValueError, without its text, if it is none."""
     stripped = text.strip()

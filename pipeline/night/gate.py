@@ -17,7 +17,7 @@ from pipeline.audit.store import history, refuse_damaged_audit
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import CorruptObject, GateBlocked, InputError, LakeError, UnknownSweep
 from pipeline.domain.quantities import counted
-from pipeline.domain.servers import Cluster
+from pipeline.domain.servers import Workforce
 from pipeline.lake import Lake
 from pipeline.lake.ledger import REFERENCE_RULE, enter, restore_entries
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
@@ -69,9 +69,7 @@ def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime, judge
     manifest, limits = read_manifest(lake, sweep_id), audit_limits(settings)
     with timed(lake, manifest, TimedStep.AUDIT, is_spread=settings.spread_over is not None):
         nights = nights_like(lake, manifest, limits.nights)
-        found = audit(
-            lake, sweep_id, nights, limits, now, Spread(settings.spread_over, workers=settings.workers), judge_those
-        )
+        found = audit(lake, sweep_id, nights, limits, now, Spread(settings.workforce), judge_those)
         published = published_sweeps(lake)
         write_report(
             lake,
@@ -149,8 +147,7 @@ def publish_checked(
     now: datetime,
     override: str | None = None,
     analysis: Analysis = Analysis(),
-    cluster: Cluster | None = None,
-    workers: int | None = None,
+    workforce: Workforce = Workforce(),
 ) -> Published:
     """Publish a sweep that passed its audit, or one that failed with the reason to publish it anyway.
 
@@ -169,10 +166,10 @@ def publish_checked(
     restore_entries(lake)
     with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit publish {sweep_id}"):
         if is_published(lake, sweep_id):
-            return publish(lake, sweep_id, now, cluster=cluster, workers=workers)
+            return publish(lake, sweep_id, now, workforce=workforce)
         if manifest.is_simulated:
             analysis = as_in_its_demo(lake, analysis)
-        with timed(lake, manifest, TimedStep.PUBLISH, is_spread=cluster is not None):
+        with timed(lake, manifest, TimedStep.PUBLISH, is_spread=workforce.cluster is not None):
             audited, reason = _audited(lake, sweep_id, override)
             if reason is not None:
                 logger.warning("The sweep %s is published although it failed its audit: %s", sweep_id, reason)
@@ -183,8 +180,7 @@ def publish_checked(
                 audit=audited,
                 override_reason=reason,
                 analysis=analysis,
-                cluster=cluster,
-                workers=workers,
+                workforce=workforce,
             )
 
 

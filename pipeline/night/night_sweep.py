@@ -99,7 +99,7 @@ async def collect(night: Night) -> SweepProgress:
     refuse_tight_limits(more_descriptors=settings.in_flight)
     refuse_earlier(lake, night.now())
     refuse_broken_logs(lake, TABLES.values())
-    options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_bytes, settings.spread_over)
+    options = SweepOptions(settings.in_flight, settings.max_body_bytes, settings.workforce)
     if read_ending(lake, manifest.sweep_id) is not None:
         return await run(lake, manifest, None, options, now=night.now, watch=night.watch)
     if refusal := endless(manifest.partitions, settings.daily_calls):

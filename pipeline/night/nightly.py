@@ -194,14 +194,7 @@ def publish(night: Night) -> Night:
     """Add the sweep to the published file. Raises GateBlocked if it has not passed its audit."""
     settings, lake, sweep_id = night.settings, night.lake, night.sweep.sweep_id
     take_nightly_care(settings, lake, sweep_id)
-    made = publish_checked(
-        lake,
-        sweep_id,
-        night.now(),
-        analysis=settings.analysis,
-        cluster=settings.spread_over,
-        workers=settings.workers,
-    )
+    made = publish_checked(lake, sweep_id, night.now(), analysis=settings.analysis, workforce=settings.workforce)
     return replace(night, published=made)
 
 

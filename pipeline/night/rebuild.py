@@ -80,9 +80,9 @@ async def rebuild(
         _refuse_other_searches(before, sweep_rows(fresh))
         _carry_over(lake, fresh)
         _load_again(lake, fresh)
-        _audit_again(lake, fresh, limits, Spread(options.cluster, workers=options.workers))
+        _audit_again(lake, fresh, limits, Spread(options.workforce))
         load_ledger(fresh, options.max_body_bytes)
-        file = republish_all(fresh, fresh.adopt_tables, cluster=options.cluster, workers=options.workers)
+        file = republish_all(fresh, fresh.adopt_tables, workforce=options.workforce)
     except BaseException:
         # An adopted folder stays: then only the published file is missing.
         if Lake(str(lake.root)).tables_folder != fresh.tables_folder:

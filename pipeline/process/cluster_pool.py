@@ -9,6 +9,7 @@ join late.
 from __future__ import annotations
 
 import asyncio
+import os
 import platform
 import secrets
 import shutil
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from pipeline.domain.errors import ClusterAway, NightauditError
-from pipeline.domain.servers import Cluster
+from pipeline.domain.servers import Cluster, Workforce
 from pipeline.process.carrier import Brought, Carrier, Parcel, Probe
 from pipeline.process.cluster_client import connected, given_up_if_silent, leave, threads_of
 from pipeline.process.cluster_workers import KEPT, Wanted, differs, refuse_unfit, refused, this_worker
@@ -46,9 +47,14 @@ def open_pool(
     return processes() if cluster is None else ClusterPool(cluster, lake_root, carrier, probe)
 
 
-def size_of(pool: Executor, workers: int) -> int:
-    """Return how many tasks a pool runs at once; `workers` is the number of processes of a pool on this machine."""
-    return pool.size if isinstance(pool, ClusterPool) else workers
+def size_of(pool: Executor, workforce: Workforce) -> int:
+    """Return how many tasks a workforce's pool runs at once."""
+    return pool.size if isinstance(pool, ClusterPool) else processes_of(workforce)
+
+
+def processes_of(workforce: Workforce) -> int:
+    """Return how many processes a workforce without a cluster has."""
+    return workforce.processes or os.cpu_count() or 1
 
 
 class ClusterPool(Executor):

@@ -4,7 +4,6 @@ A part holds only addresses, so any process can compute it, and computing it aga
 """
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -16,10 +15,10 @@ import duckdb
 
 from pipeline.domain.errors import LakeError
 from pipeline.domain.property_range import PropertyRange
-from pipeline.domain.servers import Cluster
+from pipeline.domain.servers import Workforce
 from pipeline.process.carrier import Carrier
 from pipeline.process.child import begun, run_tracker
-from pipeline.process.cluster_pool import open_pool, size_of
+from pipeline.process.cluster_pool import open_pool, processes_of, size_of
 from pipeline.process.own_process import spawned
 
 logger = logging.getLogger(__name__)
@@ -53,21 +52,15 @@ class RangePool:
     """Does the same work on many ranges, in several processes at once.
 
     `step` is the step of a night that it belongs to, and `again` the command that repeats it. A carrier takes parts to
-    machines that cannot see the lake's folder. `workers` is how many processes this machine starts; None: one per
-    processor.
+    machines that cannot see the lake's folder.
     """
 
     step: str
     again: str
     root: Path
     carrier: Carrier | None
-    cluster: Cluster | None = None
-    workers: int | None = None
+    workforce: Workforce = Workforce()
     _pool: Executor | None = field(default=None, init=False)
-
-    @property
-    def _processes(self) -> int:
-        return self.workers or os.cpu_count() or 1
 
     def close(self) -> None:
         """End the processes."""
@@ -93,7 +86,7 @@ class RangePool:
         done: dict[int, T] = {}
         while todo:
             pool = self._pool = self._pool or self._opened()
-            workers = size_of(pool, self._processes)
+            workers = size_of(pool, self.workforce)
             turns = _turns(todo, min(_TURNS_A_WORKER * workers, max(workers, -(-len(todo) // together))))
             running = [(turn, _submitted(pool, do, [job for job, _ in turn], *args)) for turn in turns]
             # Even after a failure, as the others may still have files open.
@@ -116,9 +109,9 @@ class RangePool:
     def _opened(self) -> Executor:
         def processes() -> Executor:
             run_tracker()
-            return spawned(self._processes)
+            return spawned(processes_of(self.workforce))
 
-        return open_pool(self.cluster, self.root, processes, self.carrier)
+        return open_pool(self.workforce.cluster, self.root, processes, self.carrier)
 
     def _tried(self, job: J, tries: int) -> tuple[J, int]:
         if tries == 1:

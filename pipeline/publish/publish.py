@@ -19,7 +19,7 @@ import duckdb
 
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, LakeError, LakeFull, first_line
-from pipeline.domain.servers import Cluster
+from pipeline.domain.servers import Workforce
 from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, SWEEP
 from pipeline.lake import Lake, put_in_place, sync
 from pipeline.lake.database import connect, has_moved
@@ -66,16 +66,15 @@ def publish(
     override_reason: str | None = None,
     analysis: Analysis = Analysis(),
     most_offers: int = MOST_OFFERS,
-    cluster: Cluster | None = None,
-    workers: int | None = None,
+    workforce: Workforce = Workforce(),
     with_later: bool = True,
 ) -> Published:
     """Publish a loaded sweep. Publishing it again changes nothing. The caller holds the lake's writer lock.
 
     The caller decides whether it may be published; `audit` and `override_reason` are only recorded. A night of more
-    than `most_offers` is computed in ranges of properties, in `workers` processes or by those of a cluster. Other
-    sweeps of the ledger are published too, later ones only `with_later`. Readers see the last file until the next one
-    is complete. Raises LakeError if the sweep is not loaded, and InputError if it is older than the last published one.
+    than `most_offers` is computed in ranges of properties, by the workforce. Other sweeps of the
+    ledger are published too, later ones only `with_later`. Readers see the last file until the next one is complete.
+    Raises LakeError if the sweep is not loaded, and InputError if it is older than the last published one.
     """
     manifest = read_manifest(lake, sweep_id)
     if not is_committed(lake, SWEEP, sweep_id):
@@ -106,13 +105,13 @@ def publish(
     kept = "The last published file is unchanged, and the sweep stays loaded."
     with _beside(file, sweep_id, kept, f"nightaudit publish {sweep_id}") as beside:
         try:
-            _build(lake, beside, file if held else None, todo, in_order, most_offers, cluster, workers)
+            _build(lake, beside, file if held else None, todo, in_order, most_offers, workforce)
         except duckdb.Error as error:
             if not held or is_readable(file):
                 raise
             logger.warning("%s is damaged (%s) and is rebuilt", file, first_line(error))
             _remove_left_overs(file)
-            _build(lake, beside, None, in_order, in_order, most_offers, cluster, workers)
+            _build(lake, beside, None, in_order, in_order, most_offers, workforce)
         sync(beside)
         enter(lake, wanted)
         _show(lake, beside, todo)
@@ -150,8 +149,7 @@ def republish_all(
     lake: Lake,
     settle: Callable[[], None],
     most_offers: int = MOST_OFFERS,
-    cluster: Cluster | None = None,
-    workers: int | None = None,
+    workforce: Workforce = Workforce(),
 ) -> Path | None:
     """Rebuild the published file from the ledger and the lake's tables alone; None if nothing is published.
 
@@ -165,7 +163,7 @@ def republish_all(
         return None
     file = lake.published_file
     with _beside(file, "anew", "The last published file is unchanged.", "nightaudit rebuild") as beside:
-        _build(lake, beside, None, entries, entries, most_offers, cluster, workers)
+        _build(lake, beside, None, entries, entries, most_offers, workforce)
         sync(beside)
         settle()
         _show(lake, beside, entries)
@@ -209,8 +207,7 @@ def _build(
     todo: Sequence[LedgerEntry],
     published: Sequence[LedgerEntry],
     most_offers: int,
-    cluster: Cluster | None,
-    workers: int | None,
+    workforce: Workforce,
 ) -> None:
     beside.parent.mkdir(parents=True, exist_ok=True)
     beside.unlink(missing_ok=True)
@@ -218,7 +215,7 @@ def _build(
         shutil.copyfile(before, beside)
     with (
         summing_folder(lake) as summing,
-        closing(RangeWorkers(lake, cluster, workers)) as range_workers,
+        closing(RangeWorkers(lake, workforce)) as range_workers,
         connect(lake) as session,
     ):
         attach(session, beside)

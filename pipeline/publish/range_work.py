@@ -14,7 +14,7 @@ from typing import TypeVar
 import duckdb
 import pyarrow as pa
 
-from pipeline.domain.servers import Cluster
+from pipeline.domain.servers import Workforce
 from pipeline.domain.tables import OFFER_CHANGE, TABLES
 from pipeline.lake import Lake
 from pipeline.lake.database import write_rows
@@ -130,12 +130,10 @@ def _sharing(session: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 class RangeWorkers:
-    """Does the same work on many ranges, in `workers` processes at once. A single range needs no process."""
+    """Does the same work on many ranges, several at once. A single range needs no process."""
 
-    def __init__(self, lake: Lake, cluster: Cluster | None = None, workers: int | None = None) -> None:
-        self._pool = RangePool(
-            "publishing", "nightaudit publish", lake.root, lake.carrier(files_read), cluster, workers
-        )
+    def __init__(self, lake: Lake, workforce: Workforce = Workforce()) -> None:
+        self._pool = RangePool("publishing", "nightaudit publish", lake.root, lake.carrier(files_read), workforce)
 
     def close(self) -> None:
         """End the processes."""

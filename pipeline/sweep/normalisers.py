@@ -10,7 +10,7 @@ from multiprocessing import forkserver
 from typing import Self, TypeVar
 
 from pipeline.domain.errors import NightauditError
-from pipeline.domain.servers import Cluster
+from pipeline.domain.servers import Workforce
 from pipeline.domain.shards import Segment, Shard
 from pipeline.domain.tables import SEGMENT_TABLES
 from pipeline.lake import Lake
@@ -21,7 +21,7 @@ from pipeline.normalise.request import Asked
 from pipeline.normalise.segment import SegmentResult, normalise_segment
 from pipeline.process.carrier import Probe
 from pipeline.process.child import begun, interrupts_held_back, run_tracker
-from pipeline.process.cluster_pool import open_pool, size_of
+from pipeline.process.cluster_pool import open_pool, processes_of, size_of
 
 # Segments per process that wait or are being normalised; with more of them, the collection waits.
 SEGMENTS_PER_WORKER = 2
@@ -37,19 +37,20 @@ class Normalisers:
         self,
         lake: Lake,
         sweep_id: str,
-        workers: int,
         max_body_bytes: int,
-        cluster: Cluster | None = None,
+        workforce: Workforce,
         probe: Probe | None = None,
     ) -> None:
         self._lake = lake
         self._sweep_id = sweep_id
         self._max_body_bytes = max_body_bytes
-        self._pool = open_pool(cluster, lake.root, lambda: processes(workers), lake.carrier(_read_for), probe)
+        self._pool = open_pool(
+            workforce.cluster, lake.root, lambda: processes(processes_of(workforce)), lake.carrier(_read_for), probe
+        )
         # Starting a process waits for the fork server's imports. The event loop must not wait, because requests are
         # paced; nor may the threads that land answers meanwhile.
         self._starter = ThreadPoolExecutor(1)
-        self.size = size_of(self._pool, workers)
+        self.size = size_of(self._pool, workforce)
         self.places = asyncio.Semaphore(self.size * SEGMENTS_PER_WORKER)
 
     async def __aenter__(self) -> Self:

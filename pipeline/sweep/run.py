@@ -9,7 +9,7 @@ from functools import partial
 
 from pipeline.domain.errors import CallsUsedUp, NightauditError, SweepStopped
 from pipeline.domain.search import NODES_PER_SEARCH, Search
-from pipeline.domain.servers import Cluster
+from pipeline.domain.servers import Workforce
 from pipeline.domain.shards import Segment
 from pipeline.lake import Lake
 from pipeline.lake.raw import Ending, Manifest, read_ending, second_look, write_ending
@@ -37,9 +37,8 @@ class SweepOptions:
     """How a sweep is run; none of these options changes what is stored."""
 
     in_flight: int
-    workers: int
     max_body_bytes: int
-    cluster: Cluster | None = None
+    workforce: Workforce
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +91,8 @@ async def run(
                     Normalisers(
                         lake,
                         sweep_id,
-                        options.workers,
                         options.max_body_bytes,
-                        options.cluster,
+                        options.workforce,
                         asking.probe if asking is not None else None,
                     ) as normalisers,
                     UnderWay(lake, manifest, normalisers, progress, stopping) as under_way,

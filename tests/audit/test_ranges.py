@@ -22,7 +22,7 @@ from nights import started_at, sweep_id
 from pipeline.audit import Spread, audit, spread
 from pipeline.audit.spread import AuditedNight, choose_ranges, files_read, open_night
 from pipeline.domain.errors import LakeError
-from pipeline.domain.servers import Cluster
+from pipeline.domain.servers import Cluster, Workforce
 from pipeline.lake import Lake
 from pipeline.lake.sweep_files import quarantine_file
 from pipeline.night.gate import audit_limits
@@ -95,7 +95,7 @@ def found_in(home, place, most_rows, cluster=None):
     lake = Lake(str(place / "lake"))
     nights = [sweep_id(night) for night in range(NIGHTS)]
     now = started_at(NIGHTS) + timedelta(hours=2)
-    spread = Spread(cluster, most_rows)
+    spread = Spread(Workforce(cluster=cluster), most_rows)
     found = audit(lake, sweep_id(NIGHTS), nights, audit_limits(settings_of(lake)), now, spread)
     taken = pq.read_table(quarantine_file(lake, sweep_id(NIGHTS))).to_pylist()
     assert not list((lake.root / ".spill").glob("audit-*"))

@@ -72,7 +72,7 @@ def latest_state(lake) -> Path:
 @pytest.mark.cluster
 def test_a_worker_killed_in_mid_publish_costs_nothing_and_every_file_is_as_processes_write_it(home, lake, machines):
     with while_one_works(machines, lambda worker: worker.kill()) as killed:
-        assert republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+        assert republish_all(lake, lambda: None, most_offers=MOST_OFFERS, workforce=machines.workforce)
     assert len(killed) == 1
     assert machines.workers[killed[0]].wait() == -signal.SIGKILL
     with client_of(machines) as client:
@@ -88,7 +88,7 @@ def test_a_worker_killed_in_mid_publish_costs_nothing_and_every_file_is_as_proce
 @pytest.mark.cluster
 def test_a_worker_cut_off_for_a_minute_in_mid_publish_costs_its_time(home, lake, machines):
     with while_one_works(machines, cut_off) as stopped:
-        assert republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+        assert republish_all(lake, lambda: None, most_offers=MOST_OFFERS, workforce=machines.workforce)
     assert len(stopped) == 1
     ours = Lake(str(home / "lake"))
     finished = {name: held for name, held in files_below(latest_state(lake)).items() if "/." not in name}
@@ -110,7 +110,7 @@ def test_a_worker_given_up_in_mid_publish_may_come_back_when_it_is_all_over(home
 
         giver = threading.Thread(target=give_up)
         giver.start()
-        assert republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+        assert republish_all(lake, lambda: None, most_offers=MOST_OFFERS, workforce=machines.workforce)
         giver.join()
     written = files_below(latest_state(lake))
     given_up = machines.workers[stopped[0]]
@@ -127,7 +127,7 @@ def test_a_worker_given_up_in_mid_publish_may_come_back_when_it_is_all_over(home
 @pytest.mark.cluster
 def test_segments_that_workers_normalise_are_those_of_processes(home, lake, machines):
     before = files_below(lake.root / lake.tables_folder)
-    options = SweepOptions(4, 1, MAX_BODY_BYTES, Cluster(machines.address))
+    options = SweepOptions(4, MAX_BODY_BYTES, machines.workforce)
     with while_one_works(machines, lambda worker: worker.kill()) as killed:
         made = asyncio.run(rebuild(lake, options, now=lambda: NOW))
     assert len(killed) == 1
@@ -145,10 +145,10 @@ def test_without_its_scheduler_a_publication_fails_and_the_next_one_makes_the_sa
         while_one_works(machines, lambda _: machines.scheduler.kill()),
         pytest.raises(ClusterAway, match=r"was lost|cannot be reached"),
     ):
-        republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+        republish_all(lake, lambda: None, most_offers=MOST_OFFERS, workforce=machines.workforce)
     assert_same(contents(lake.published_file), before)
     with pytest.raises(ClusterAway, match="cannot be reached"):
-        republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+        republish_all(lake, lambda: None, most_offers=MOST_OFFERS, workforce=machines.workforce)
     republish_all(lake, lambda: None, most_offers=MOST_OFFERS)
     assert_same(contents(lake.published_file), contents(Lake(str(home / "lake")).published_file))
 
@@ -171,7 +171,7 @@ def test_workers_of_another_version_are_refused_by_name_before_anything_is_begun
         client.wait_for_workers(5, timeout=120)
         by_name = {w["name"]: address for address, w in client.scheduler_info(n_workers=-1)["workers"].items()}
     with pytest.raises(SettingsError, match=r"has nightaudit .* \(here: "):
-        republish_all(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+        republish_all(lake, lambda: None, most_offers=MOST_OFFERS, workforce=machines.workforce)
     with pytest.raises(SettingsError, match="2 of 5 workers of NIGHTAUDIT_CLUSTER cannot be used") as refused:
         _cluster(given)
     named = {name for name, address in by_name.items() if f"{address} has nightaudit" in refused.value.message}

@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 from pipeline.domain.errors import CorruptObject, LakeError, LakeFull, LakeTooNew, SweepStopped
+from pipeline.domain.servers import Workforce
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published, query_published
 from pipeline.night import night_sweep
@@ -42,7 +43,7 @@ currencies = ["EUR"]
 operations = ["multi", "single"]
 single_properties = 3
 """
-OPTIONS = SweepOptions(4, 1, 64_000_000)
+OPTIONS = SweepOptions(4, 64_000_000, Workforce(1))
 NOW = datetime(2030, 5, 1, 2, tzinfo=UTC)
 
 

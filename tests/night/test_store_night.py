@@ -134,7 +134,7 @@ def test_three_nights_on_s3_with_three_workers_on_other_machines_are_those_of_a_
         monkeypatch.setenv("NIGHTAUDIT_LAKE_COPY", str(copy))
         lake = Lake(ADDRESS)
         with lake.writing("a test"), while_one_works(machines, lambda worker: worker.kill()) as killed:
-            republish_all(lake, lambda: None, most_offers=200, cluster=Cluster(machines.address))
+            republish_all(lake, lambda: None, most_offers=200, workforce=machines.workforce)
         assert len(killed) == 1
         assert len(list((lake.root / "state").glob("*/*/cell-*.parquet"))) > 6
         assert_same(contents(lake.published_file), expected)

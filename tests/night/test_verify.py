@@ -19,6 +19,7 @@ from sandbox_nights import swept
 
 from pipeline.cli.commands import app
 from pipeline.domain.errors import CorruptObject, LakeError, NightauditError
+from pipeline.domain.servers import Workforce
 from pipeline.domain.tables import CASE_NOTE, OFFER, PENALTY, QUALITY
 from pipeline.inputs.load import load
 from pipeline.lake import Lake, write_in_place
@@ -372,7 +373,7 @@ def test_a_lake_that_was_rebuilt_and_has_lost_its_lake_json_is_refused(lake):
 
     from pipeline.sweep import SweepOptions
 
-    options = SweepOptions(4, 1, 10**8)
+    options = SweepOptions(4, 10**8, Workforce(1))
     with lake.writing("a rebuild"):
         asyncio.run(rebuild(lake, options, now=lambda: read_manifest(lake, lake.sweep_ids()[-1]).started_at))
     assert damaged(lake.root) == set()

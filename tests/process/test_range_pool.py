@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from pipeline.domain.property_range import PropertyRange
+from pipeline.domain.servers import Workforce
 from pipeline.process.range_pool import RangePool
 
 
@@ -33,5 +34,5 @@ def by_whom(parts: list[Part]) -> list[int]:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_as_many_processes_work_at_once_as_the_settings_allow(tmp_path, workers):
     parts = [Part(PropertyRange(number, number)) for number in range(6)]
-    with closing(RangePool("a step", "again", tmp_path, None, workers=workers)) as pool:
+    with closing(RangePool("a step", "again", tmp_path, None, Workforce(workers))) as pool:
         assert len(set(pool.across(by_whom, parts))) == workers

@@ -18,6 +18,7 @@ import pytest
 from silent_supplier import SilentSupplier
 
 from pipeline.domain.errors import CallsUsedUp, LakeFull, NothingSent, SupplierDown, SweepStopped, TokenRefused
+from pipeline.domain.servers import Workforce
 from pipeline.domain.tables import OFFER, QUOTE_OFFER, QUOTE_TABLES, TABLES
 from pipeline.inputs import load as inputs
 from pipeline.lake.database import query_published
@@ -330,7 +331,7 @@ def test_the_tables_of_quotes_are_rebuilt_from_the_ledger(quotable):
     before = tables()
     for name in QUOTE_TABLES:
         shutil.rmtree(quotable.lake.table_root(name))
-    options = SweepOptions(4, 1, LIMIT)
+    options = SweepOptions(4, LIMIT, Workforce(1))
     with quotable.lake.writing("a rebuild"):
         asyncio.run(rebuild(quotable.lake, options, now=utc_now))
     assert tables() == before

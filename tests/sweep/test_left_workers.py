@@ -10,6 +10,7 @@ from fake_supplier import answered
 from raw_answers import record, request
 from small_sweep import NOW, small_spec
 
+from pipeline.domain.servers import Workforce
 from pipeline.lake.raw import encode_shard, landed
 from pipeline.sweep import Asking, SweepOptions, begin, run
 from pipeline.sweep.left_workers import note_workers
@@ -39,7 +40,7 @@ def run_and_record(lake, sweep, after_each=lambda _: None) -> list[int]:
         return answered(body=b'{"properties":[]}', attempts=attempts or 1)
 
     asking = Asking(ask, request_of)
-    asyncio.run(run(lake, sweep, asking, SweepOptions(1, 1, 1_000_000), now=lambda: NOW))
+    asyncio.run(run(lake, sweep, asking, SweepOptions(1, 1_000_000, Workforce(1)), now=lambda: NOW))
     return sent
 
 

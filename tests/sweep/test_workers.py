@@ -17,6 +17,7 @@ import pytest
 
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.search import Operation
+from pipeline.domain.servers import Workforce
 from pipeline.domain.shards import Partition, segments
 from pipeline.lake import Lake
 from pipeline.process import child
@@ -78,7 +79,7 @@ def test_neither_the_event_loop_nor_those_who_land_wait_for_a_worker_to_start(tm
             return super().submit(lambda: "done")
 
     async def normalise():
-        async with normalisers.Normalisers(Lake(str(tmp_path / "lake")), "a sweep", 1, 1) as pool:
+        async with normalisers.Normalisers(Lake(str(tmp_path / "lake")), "a sweep", 1, Workforce(1)) as pool:
             cut = [segments(Partition(Operation.MULTI, market, 0, 1)) for market in ("GB", "SE", "DE", "FR") * 20]
             waiting = [asyncio.create_task(pool.normalise(next(iter(each)), {})) for each in cut]
             # If they took the threads of the event loop, this would wait for them forever.
@@ -104,7 +105,7 @@ def test_a_fork_server_that_is_ended_before_it_has_started_a_worker_is_one_clear
             pass
 
     async def normalise():
-        async with normalisers.Normalisers(Lake(str(tmp_path / "lake")), "a sweep", 1, 1) as pool:
+        async with normalisers.Normalisers(Lake(str(tmp_path / "lake")), "a sweep", 1, Workforce(1)) as pool:
             (segment,) = segments(Partition(Operation.MULTI, "GB", 0, 1))
             await pool.normalise(segment, {})
 
@@ -116,11 +117,12 @@ def test_a_fork_server_that_is_ended_before_it_has_started_a_worker_is_one_clear
 KILLED_TRACKER = """
 import asyncio, os, signal, sys
 from multiprocessing import resource_tracker
+from pipeline.domain.servers import Workforce
 from pipeline.lake import Lake
 from pipeline.sweep.normalisers import Normalisers
 
 async def main():
-    async with Normalisers(Lake(sys.argv[1]), "s", 1, 1) as normalisers:
+    async with Normalisers(Lake(sys.argv[1]), "s", 1, Workforce(1)) as normalisers:
         normalisers._pool.submit(int).result()
         tracker = resource_tracker._resource_tracker._pid
         os.kill(tracker, signal.SIGKILL)
@@ -177,7 +179,8 @@ def test_two_threads_that_start_processes_leave_standard_error_as_it_was(monkeyp
 POOLS = {
     "normalising": "from pipeline.sweep.normalisers import processes; opened = lambda: processes(1)",
     "ranges": "from pipeline.process.range_pool import RangePool; from pathlib import Path; "
-    "opened = RangePool('a step', 'again', Path(), None, workers=1)._opened",
+    "from pipeline.domain.servers import Workforce; "
+    "opened = RangePool('a step', 'again', Path(), None, Workforce(1))._opened",
     "demo": "from pipeline.demo.beside import process_beside; opened = process_beside().__enter__",
 }
 

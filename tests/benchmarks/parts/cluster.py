@@ -13,7 +13,6 @@ from benchmarks.history import load_nights
 from benchmarks.measuring import Result, Row, Size
 from benchmarks.simulated import World
 
-from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.ledger import enter
 from pipeline.publish import LedgerEntry, republish_all
@@ -44,7 +43,7 @@ def measure(size: Size, folder: Path) -> Result:
 
     def published() -> float:
         began = time.perf_counter()
-        republish_all(lake, lambda: None, most_offers=offers // _RANGES, cluster=Cluster(machines.address))
+        republish_all(lake, lambda: None, most_offers=offers // _RANGES, workforce=machines.workforce)
         return time.perf_counter() - began
 
     try:
