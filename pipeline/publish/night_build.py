@@ -49,8 +49,8 @@ from pipeline.publish.summaries import (
 
 # DuckDB's share of the 700 MB of the process that combines the ranges' results, which it also holds.
 _MEMORY_OVER_ALL = "300MB"
-# Its share of a process that computes a night of a single range. If a part of the night does not fit, it gets more.
-# Two threads write Parquet beyond it, and the process itself takes 180 MB.
+# Its share of a process that computes a small night. If a part of the night does not fit, it gets more. Two threads
+# write Parquet beyond it, and the process itself takes 180 MB.
 _MEMORY_ALONE = "400MB"
 
 T = TypeVar("T")
@@ -137,12 +137,11 @@ class NightBuild:
         if not has_changes:
             # Left by an interrupted publication, whose ranges may have been different.
             lake.remove_folder(f"{lake.tables_folder}/{OFFER_CHANGE.name}/{entry.sweep_id}")
-        ranges, properties = choose_ranges(session, self.most_offers)
-        if len(ranges) > 1:
+        chosen = choose_ranges(session, self.most_offers)
+        if not chosen.is_small:
             # What remains for this session covers all properties, and its memory must not grow with them.
             session.execute(f"SET memory_limit = '{_MEMORY_OVER_ALL}'")
-        # A small night costs less without enumerations.
-        values = find_values(session, ENUMERATED) if len(ranges) > 1 else {}
+        values = {} if chosen.is_small else find_values(session, ENUMERATED)
         state = tuple(files_of(session))
         over_all = {name: session.sql(f"FROM memory.night.{name}").to_arrow_table() for name in OVER_ALL}
         self._jobs = [
@@ -154,20 +153,20 @@ class NightBuild:
                 state=state,
                 published=self._sweep_ids,
                 within=within,
-                properties=tuple(number for number in properties if within.first <= number <= within.last),
+                properties=tuple(number for number in chosen.properties if within.first <= number <= within.last),
                 as_of=entry.published_at,
                 has_changes=has_changes,
                 over_all=over_all,
                 values=values,
                 summing=None if self.summing is None else str(self.summing),
             )
-            for within in ranges
+            for within in chosen.ranges
         ]
 
     def _across(self, work: Work[T], reads: Iterable[str] = ()) -> list[T]:
-        if len(self._jobs) == 1:
+        if self._jobs[0].is_small:
             return [self._sparingly(lambda: work(self.session, self._jobs[0]))]
-        # Other processes can read the file only while no session has it open for writing.
+        # Other sessions can read the file only while no session has it open for writing.
         self.session.execute("CHECKPOINT nightaudit")
         self.session.execute("USE memory")
         self.session.execute("DETACH nightaudit")

@@ -20,8 +20,9 @@ from pipeline.publish.catalogue import write_side_views
 from pipeline.publish.state import ENUMERATED_OF_STATE, ENUMERATED_OF_SWEEP, FILED, prepare
 from pipeline.publish.state_files import StateFile, select_state, write_state_views
 
-# DuckDB's share of the 700 MB that a process may take; the rest spills to disk.
-_RANGE_MEMORY = "450MB"
+# DuckDB's share of the 700 MB that a process may take; the rest spills to disk. The process that builds the published
+# file has more to hold.
+MEMORY_APART, MEMORY_HERE = "450MB", "400MB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,11 @@ class RangeJob:
     has_changes: bool = False
     parts: tuple[PropertyRange, ...] = ()
     summing: str | None = None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the session that builds the published file computes all of the night, without enumerations."""
+        return not self.values
 
     def halves(self) -> list[Self]:
         """Return two jobs with half of the properties each; none for a single property."""
@@ -89,10 +95,10 @@ def turn_to(session: duckdb.DuckDBPyConnection, job: RangeJob) -> None:
 
 
 @contextmanager
-def session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a session that sees what the building session sees, without the properties of other ranges."""
+def session_over(job: RangeJob, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a session that sees what the building session sees of the properties of a range, within some memory."""
     lake = job.lake
-    with connect(lake, _RANGE_MEMORY) as session:
+    with connect(lake, memory) as session:
         session.execute("SET threads = 1")
         session.execute("ATTACH ':memory:' AS nightaudit")
         session.execute(f"ATTACH {literal(job.file)} AS built (READ_ONLY)")

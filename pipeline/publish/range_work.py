@@ -1,8 +1,8 @@
 """The work on one range of properties, and how ranges are distributed among processes.
 
-A job holds only addresses, so any process can run it, and running it again gives the same files. A night of one range
-is computed in the session that builds the published file; the ranges of a large night run in processes of their own,
-each with bounded memory, and read the file as written so far.
+A job holds only addresses, so any process can run it, and running it again gives the same files. A small night
+is computed in the session that builds the published file. Other ranges have a session of their own, with bounded
+memory, which reads the file as written so far; several of them run in processes of their own.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,15 @@ from pipeline.publish.catalogue import write_lake_views
 from pipeline.publish.comparisons import COMPARED, keeping_offers, view_comparisons, write_comparisons
 from pipeline.publish.flags import NO_FAULT_OF_A_RULE, ask_rules
 from pipeline.publish.range_files import files_read
-from pipeline.publish.range_session import RangeJob, joined, refuse_lost_values, session_over, turn_to
+from pipeline.publish.range_session import (
+    MEMORY_APART,
+    MEMORY_HERE,
+    RangeJob,
+    joined,
+    refuse_lost_values,
+    session_over,
+    turn_to,
+)
 from pipeline.publish.state import FILED_UPDATES, SMALL_UPDATES, compare, forget_night
 from pipeline.publish.state_files import StateFile, write_state_views, write_update
 from pipeline.publish.summaries import SUMMED, select_summed
@@ -91,7 +99,7 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
     for part in job.parts or (job.within,):
         if job.parts:
             write_state_views(session, job.lake, job.state, part, enumerated=True, names=COMPARED)
-        with nullcontext() if job.within.is_all else keeping_offers(session):
+        with nullcontext() if job.is_small else keeping_offers(session):
             comparisons.append(write_comparisons(session, job.lake, job.folder, job.sweep_id, part))
     if job.parts:
         write_state_views(session, job.lake, job.state, job.within, enumerated=True, names=COMPARED)
@@ -100,8 +108,8 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
         ask_rules(session, detectors())
         failed = session.execute("FROM memory.night.failed_rule").fetchall()
         found = _arrow(session, "FROM memory.night.found")
-        # The other summaries of a single range need no files of what they read.
-        names = _SHARED if job.within.is_all else SUMMED
+        # The other summaries of a small night need no files of what they read.
+        names = _SHARED if job.is_small else SUMMED
         summed = {} if job.summing is None else select_summed(session, Path(job.summing), job.within, names)
     return RangeFindings(tuple(comparisons), found, dict(failed), summed)
 
@@ -147,19 +155,24 @@ class RangeWorkers:
 
         Raises LakeError if processes keep being killed; DuckDB's errors pass unchanged.
         """
+        if len(jobs) == 1:
+            (outcome,) = _apart(jobs, work, tuple(reads), MEMORY_HERE)
+            # What needs too much memory here may fit into a process of its own, or is split there.
+            if not isinstance(outcome, duckdb.OutOfMemoryException):
+                return [] if outcome is None else [outcome]
         results = self._pool.across(_apart, jobs, work, tuple(reads), together=_RANGES_AT_ONCE if reads else 1)
         return [result for result in results if result is not None]
 
 
 def _apart(
-    jobs: Sequence[RangeJob], work: Work[T], reads: tuple[str, ...]
+    jobs: Sequence[RangeJob], work: Work[T], reads: tuple[str, ...], memory: str = MEMORY_APART
 ) -> list[T | duckdb.OutOfMemoryException | None]:
     """Do the work on ranges of one night; return a result for each, or why it is too large.
 
     The result of a joined range is that of its first part; the others have None.
     """
     outcomes: list[T | duckdb.OutOfMemoryException | None] = []
-    with session_over(jobs[0]) as session:
+    with session_over(jobs[0], memory) as session:
         if reads:
             read = [name for name in TABLES if f"lake.{name}" in reads]
             write_lake_views(session, jobs[0].lake, jobs[0].published, read)

@@ -1,5 +1,7 @@
 """The ranges of properties by which a night is published."""
 
+from dataclasses import dataclass
+
 import duckdb
 
 from pipeline.domain.property_range import ALL, PropertyRange, cut
@@ -9,13 +11,26 @@ MOST_OFFERS = 500_000
 # Twice as many are still one range: two processes would spend more on starting, and on planning the same queries, than
 # they gain.
 _ALONE = 2
+# Up to this share of them, a session with enumerations takes longer to open than it saves.
+_FEW = 0.8
 
 
-def choose_ranges(session: duckdb.DuckDBPyConnection, most_offers: int) -> tuple[list[PropertyRange], list[int]]:
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """The ranges of a night, which together hold every id there is, and the ids of its properties.
+
+    `is_small`: the session that builds the published file computes the night.
+    """
+
+    ranges: tuple[PropertyRange, ...]
+    properties: tuple[int, ...]
+    is_small: bool
+
+
+def choose_ranges(session: duckdb.DuckDBPyConnection, most_offers: int) -> Ranges:
     """Cut the properties of a night and of the state before it into ranges of at most this many offers.
 
     A night of at most twice as many is one range. A property is never cut: one with more offers is a range of its own.
-    Together the ranges hold every id there is. Returns the ranges and the ids of the properties.
     """
     found = session.execute(
         """
@@ -31,5 +46,6 @@ def choose_ranges(session: duckdb.DuckDBPyConnection, most_offers: int) -> tuple
         ORDER BY property_id
         """
     ).fetchall()
-    is_small = sum(offers for _, offers in found) <= _ALONE * most_offers
-    return [ALL] if is_small else cut(found, most_offers), [property_id for property_id, _ in found]
+    offers = sum(of_property for _, of_property in found)
+    ranges = (ALL,) if offers <= _ALONE * most_offers else tuple(cut(found, most_offers))
+    return Ranges(ranges, tuple(property_id for property_id, _ in found), offers <= _FEW * most_offers)

@@ -17,7 +17,7 @@ from pipeline.domain.property_range import PropertyRange, cut
 from pipeline.domain.tables import OFFER
 from pipeline.lake import Lake, column_sql
 from pipeline.lake.database import open_published
-from pipeline.process import range_pool
+from pipeline.process import cluster_pool, range_pool
 from pipeline.publish import night_build, publish, republish_all
 from pipeline.publish.range_files import files_read
 from pipeline.publish.range_work import find_in_range
@@ -55,7 +55,7 @@ def ranges_of(lake):
 def test_many_ranges_give_what_one_range_gives(home, monkeypatch):
     lake = Lake(str(home / "lake"))
     # A single process, so that it is given several ranges at once and joins them for the rules.
-    monkeypatch.setattr(range_pool.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(cluster_pool.os, "cpu_count", lambda: 1)
     expected = contents(lake)
     assert ranges_of(lake) == 1
     assert republish_all(lake, lambda: None, most_offers=2500)
@@ -116,14 +116,59 @@ def test_ranges_that_do_not_fit_into_memory_together_are_computed_one_by_one(cop
         return find_in_range(session, job)
 
     monkeypatch.setattr(night_build, "find_in_range", find)
-    monkeypatch.setattr(range_pool.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(cluster_pool.os, "cpu_count", lambda: 1)
     monkeypatch.setattr(range_pool, "open_pool", lambda *_: AnotherMachine(copied, files_read))
     republish_all(copied, lambda: None, most_offers=2500)
     assert any(len(parts) > 1 for parts in joined)
     assert contents(copied) == expected
 
 
-def test_a_night_in_one_range_gets_more_memory_only_if_it_needs_it(copied, monkeypatch):
+@pytest.fixture
+def just_one_range(copied):
+    """How many offers a range may have, so that the second and third nights are one range each, and are not small."""
+    with open_published(copied.published_file) as session:
+        offers = session.execute("SELECT avg(offers) FROM mart.sweep").fetchall()[0][0]
+    return round(2 * offers / 1.5)
+
+
+def test_one_range_that_is_not_small_gives_what_a_small_night_gives(copied, just_one_range, monkeypatch):
+    expected = contents(copied)
+    asked = []
+
+    def find(session, job):
+        asked.append(job.is_small)
+        return find_in_range(session, job)
+
+    def no_pool(*_):
+        pytest.fail("a single range needs no process")
+
+    monkeypatch.setattr(night_build, "find_in_range", find)
+    monkeypatch.setattr(range_pool, "open_pool", no_pool)
+    republish_all(copied, lambda: None, most_offers=just_one_range)
+    assert asked == [True, False, False]
+    assert ranges_of(copied) == 1
+    found = contents(copied)
+    for name, rows in expected.items():
+        assert found[name] == rows, name
+
+
+def test_one_range_that_does_not_fit_beside_the_file_that_is_built_gets_a_process(copied, just_one_range, monkeypatch):
+    expected = contents(copied)
+    machine = AnotherMachine(copied, files_read)
+
+    def find(session, job):
+        if not job.is_small and not machine.tasks:
+            raise duckdb.OutOfMemoryException
+        return find_in_range(session, job)
+
+    monkeypatch.setattr(night_build, "find_in_range", find)
+    monkeypatch.setattr(range_pool, "open_pool", lambda *_: machine)
+    republish_all(copied, lambda: None, most_offers=just_one_range)
+    assert len(machine.tasks) == 1
+    assert contents(copied) == expected
+
+
+def test_a_small_night_gets_more_memory_only_if_it_needs_it(copied, monkeypatch):
     expected = contents(copied)
     limits = []
 
