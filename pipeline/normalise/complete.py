@@ -1,8 +1,8 @@
 """Checks that an answer was read completely: a JSON reader keeps only one of two fields of the same name.
 
-The names in the body are counted by their `":`, those that were read by the columns that hold them. If the counts
-differ, a closer look shows whether a name came twice. Searching the body for a few names takes a fifth of the time that
-reading it takes; counting takes less than a twentieth.
+The names in the body are counted by the colons after them, those that were read by the columns that hold them. If the
+counts differ, a closer look shows whether a name came twice. Searching the body for a few names takes a fifth of the
+time that reading it takes; counting takes a tenth.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import msgspec
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.offers import Offers
 from pipeline.supplier import wire
-from pipeline.supplier.bodies import names_in, repeats_a_name
+from pipeline.supplier.bodies import names_in, nulls_in, repeats_a_name
 
 
 class FieldCount:
@@ -40,13 +40,9 @@ class FieldCount:
 
     def is_all_of(self, body: bytes, *, more: int) -> bool:
         """Return whether a body has no other fields than these and `more`. A field that is null counts as missing."""
-        names, fields = names_in(body), self._fields + more
-        if names == fields:
+        unread = names_in(body) - self._fields - more
+        if unread == 0 or unread == nulls_in(body) - self._nulls:
             return True
-        for null in (b'":null', b'": null'):
-            fields += body.count(null)
-            if names == fields - self._nulls:
-                return True
         return not repeats_a_name(body, msgspec.json.decode(body))
 
 

@@ -1,9 +1,11 @@
 """Response bodies: inflating them within a limit, recognising JSON, and counting its field names without decoding."""
 
 import re
+from collections.abc import Iterator
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 # Nearly three times as fast as the standard library's zlib, which would take a tenth of the time for an answer.
 from isal import isal_zlib
@@ -109,23 +111,60 @@ def _inflated(body: bytes, limit_bytes: int) -> tuple[bytes, bytes]:
     raise UnreadableBody(f"compressed body of more than {_MOST_MEMBERS:,} members")
 
 
-_END = int.from_bytes(b'":', "little")
-# A quote within a text is preceded by a backslash.
-_NAME = re.compile(rb'(?<!\\)"\s*:\s*(null)?')
+# In JSON, the quote before a text, or within one, never follows a letter or digit; that after a name does.
+_NAME = re.compile(rb'(?<=[0-9A-Za-z])"\s*:\s*(null)?')
+_IS_LAST = np.array([bytes([octet]).isalnum() for octet in range(256)])
+_QUOTE, _COLON, _SPACE, _NULL = b'": n'
+# Positions of a part of the body are held at once.
+_SCANNED_BYTES = 1 << 20
+# Names have no or one space before their colon; those with more are looked at one by one.
+_USUAL_SPACES = 4
 
 
 def names_in(body: bytes) -> int:
-    """Return how many names are in a body without spaces before colons.
+    """Return how many names that end in a letter or digit are in a JSON body.
 
-    It compares pairs of bytes, at even and at odd places, as a search takes three times as long.
+    Spacing makes no difference, and nothing within a text counts: a count that is off by one could make up for a name
+    that comes twice.
     """
-    return sum(
-        int(np.count_nonzero(np.frombuffer(body, "<u2", (len(body) - first) // 2, first) == _END)) for first in (0, 1)
-    )
+    return sum(map(len, _colons_of_names(body)))
+
+
+def nulls_in(body: bytes) -> int:
+    """Return how many of these names are null; a null after more than one space is not counted."""
+    octets = np.frombuffer(body, np.uint8)
+    nulls = 0
+    for colons in _colons_of_names(body):
+        after, then = (octets[np.minimum(colons + steps, len(body) - 1)] for steps in (1, 2))
+        nulls += int(np.count_nonzero((after == _NULL) | ((after == _SPACE) & (then == _NULL))))
+    return nulls
+
+
+def _colons_of_names(body: bytes) -> Iterator[npt.NDArray[np.int64]]:
+    octets = np.frombuffer(body, np.uint8)
+    for first in range(0, len(body), _SCANNED_BYTES):
+        colons = first + np.flatnonzero(octets[first : first + _SCANNED_BYTES] == _COLON)
+        before = colons - 1
+        for _ in range(_USUAL_SPACES):
+            kinds = octets[before]
+            yield colons[(kinds == _QUOTE) & _IS_LAST[octets[before - 1]]]
+            is_space = kinds <= _SPACE
+            colons, before = colons[is_space], before[is_space] - 1
+            if not len(before):
+                break
+        yield colons[[_ends_a_name(body, int(end) + 1) for end in before]]
+
+
+def _ends_a_name(body: bytes, end: int) -> bool:
+    """Return whether a name ends at `end` or some spaces before it, without copying all that is before them."""
+    reach = _START_BYTES
+    while len(text := body[max(end - reach, 0) : end].rstrip(_BLANK)) < 2 and reach < end:
+        reach *= 2
+    return text.endswith(b'"') and text[-2:-1].isalnum()
 
 
 def names_and_nulls_in(text: bytes) -> tuple[int, int]:
-    """Return how many names are in a text, with any spacing, and how many of them are null."""
+    """Return how many such names are in a short JSON text, and how many of them are null."""
     found = _NAME.findall(text)
     return len(found), found.count(b"null")
 
@@ -136,4 +175,4 @@ def repeats_a_name(body: bytes, document: object) -> bool:
         kept = msgspec.json.encode(document)
     except (msgspec.MsgspecError, OverflowError, UnicodeEncodeError, ValueError):
         return True
-    return names_in(body) != names_in(kept) and names_and_nulls_in(body)[0] != names_and_nulls_in(kept)[0]
+    return names_in(body) != names_in(kept)

@@ -384,12 +384,44 @@ def without_addresses(row):
     return {name: held for name, held in row.items() if not name.startswith(("raw_", "body_"))}
 
 
+@pytest.mark.parametrize(
+    ("spelt", "name"),
+    [
+        ('"roomStays" :', "Room"),
+        ('"roomStays"\n\t :', "Room"),
+        ('"roomStays"' + 50 * " " + ":", "Room"),
+        ('"roomStays":', r"\u0022: a name"),
+        ('"roomStays":', r"\u003a a name"),
+        ('"roomStays":', r"\":null"),
+        ('"roomStays":', r"\": null"),
+    ],
+)
+def test_no_way_to_write_a_name_or_a_text_hides_a_field_that_comes_twice(lake, spelt, name):
+    """Names are counted: what is counted once too often must not make up for what is read once too few."""
+    text = json.dumps(answer(hotel(1, [room(roomName="?")]), hotel(2)))
+    body = text.replace('"roomStays":', spelt, 1).replace('"?"', f'"{name}"', 1)
+    tables = normalised(lake, [record(body=twice(body, "total", "99.5"))])
+    assert cells_of(tables) == {1: ("failed", None, 0), 2: ("offered", None, 1)}
+    (reject,) = tables["reject"].to_pylist()
+    assert "has total twice" in reject["reason"]
+
+
 @pytest.mark.parametrize("style", [(",", ":"), (", ", ": "), (" , ", " : ")])
 def test_a_field_that_comes_twice_with_one_value_costs_nothing(lake, style):
     text = json.dumps(answer(hotel(1), hotel(2)), separators=style)
     name = '"total"' + style[1]
     body = text.replace(name, f"{name}100.5{style[0]}{name}").encode()
     tables = normalised(lake, [record(body=body)])
+    assert cells_of(tables) == dict.fromkeys((1, 2), ("offered", None, 1))
+    assert tables["reject"].num_rows == 0
+
+
+@pytest.mark.parametrize("text", [": ten percent off", " : ten", ":)", ':null, ":', 'ten": off'])
+def test_a_text_that_looks_like_the_end_of_a_name_costs_nothing(lake, text):
+    offer = product(
+        boardBasis={"id": 14, "name": text, "detail": text}, promotions=[{"promoType": text, "description": text}]
+    )
+    tables = normalised(lake, [record(body=answer(hotel(1, [room([offer], roomName=text)]), hotel(2)))])
     assert cells_of(tables) == dict.fromkeys((1, 2), ("offered", None, 1))
     assert tables["reject"].num_rows == 0
 
