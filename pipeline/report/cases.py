@@ -160,8 +160,7 @@ def open_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
     """Return the section of cases that were open before the last night. Muted and acknowledged ones come last."""
     before = cases.filter(pl.col("status") != "new")
     waiting = waiting_of(before)
-    noted = before.height - waiting.height
-    is_noted = f"; {counted(noted, 'case is', 'cases are')} acknowledged or muted" if noted else ""
+    is_noted = f"; {noted}" if (noted := noted_of(before)) else ""
     return _section(
         "open_cases",
         f"{problems(waiting)} {persist(waiting)}: {by_severity(calls(waiting))}{is_noted}"
@@ -209,7 +208,19 @@ def _section(name: str, title: str, note: str, cases: pl.DataFrame, why_empty: s
 
 def problems(cases: pl.DataFrame, one: str = "problem") -> str:
     """Return how many problems open cases are, with the number of cases in brackets if they are more."""
-    return with_cases(calls(cases).height, cases.height, one)
+    return with_cases(number_of(cases), cases.height, one)
+
+
+def number_of(cases: pl.DataFrame) -> int:
+    """Return how many problems open cases are. One that was acknowledged in some markets has two lines, and is one."""
+    lines = calls(cases)
+    return lines.n_unique(("whom", "rule")) if lines.height else 0
+
+
+def noted_of(cases: pl.DataFrame) -> str:
+    """Return how many of these cases need no decision any more, in words."""
+    noted = cases.height - waiting_of(cases).height
+    return f"{counted(noted, 'case is', 'cases are')} acknowledged or muted" if noted else ""
 
 
 def with_cases(problems: int, cases: int, one: str = "problem") -> str:
@@ -219,7 +230,7 @@ def with_cases(problems: int, cases: int, one: str = "problem") -> str:
 
 def persist(cases: pl.DataFrame) -> str:
     """Return the verb for problems that persist."""
-    return "persists" if calls(cases).height == 1 else "persist"
+    return "persists" if number_of(cases) == 1 else "persist"
 
 
 def _with_commas(number: pl.Expr) -> pl.Expr:

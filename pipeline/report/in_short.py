@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.domain.quantities import counted
 from pipeline.report.case_calls import cases_points
-from pipeline.report.cases import calls, problems
+from pipeline.report.cases import noted_of, number_of, problems, waiting_of
 from pipeline.report.ended_cases import ended_points, ended_problems
 from pipeline.report.findings import Flags, by_severity
 from pipeline.report.page import Point, money, percent, share, shown
@@ -49,9 +49,11 @@ def headline(reader: Reader, changes: Changes) -> str:
     if reader.scope.property_id is not None:
         # A property has little that is new; calls are about its open cases.
         whom = reader.about or f"Property {reader.scope.property_id}"
-        return f"{whom}: {standing} open, {calls(new).height:,} new; {moved} changed"
+        return f"{whom}: {standing} open, {number_of(new):,} new; {moved} changed"
     ended, before = ended_problems(changes.ended_cases).height, changes.cases.filter(pl.col("status") != "new")
-    return f"{problems(new, 'new problem')}, {calls(before).height:,} older, {ended:,} ended; {moved} changed"
+    # As many as the summary says: what was acknowledged or muted needs no decision.
+    older = f"{number_of(waiting_of(before)):,} older" + (f" ({noted})" if (noted := noted_of(before)) else "")
+    return f"{problems(new, 'new problem')}, {older}, {ended:,} ended; {moved} changed"
 
 
 def points(reader: Reader, changes: Changes) -> list[Point]:

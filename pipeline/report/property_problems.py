@@ -20,7 +20,7 @@ def cases_section(lines: pl.DataFrame) -> Section:
     )
     return Section(
         "cases",
-        counted(lines.height, "problem is open", "problems are open"),
+        counted(lines["rule"].n_unique(), "problem is open", "problems are open"),
         f"Each line is one problem, in every market where it was found, with the answers that show it. {NOTE}",
         lines,
         columns=[

@@ -39,7 +39,8 @@ class OfProperty:
 def tiles_of(known: OfProperty) -> list[tuple[str, str]]:
     """Return the numbers at the top of the page with their labels."""
     floors, parity = known.floors, known.parity
-    problems = known.problems.height
+    # One that was acknowledged in some markets has two lines.
+    problems = known.problems["rule"].n_unique() if known.problems.height else 0
     lose, win, pairs = (int(parity[name].sum()) for name in ("lose", "win", "pairs"))
     in_cases = f" ({known.cases:,} cases)" if known.cases > problems else ""
     return [

@@ -12,7 +12,7 @@ import polars as pl
 from pipeline.lake.relations import relation
 from pipeline.report.case_calls import cases_points
 from pipeline.report.case_rows import ended_of
-from pipeline.report.cases import calls, described, new_cases_section, open_cases_section
+from pipeline.report.cases import calls, described, new_cases_section, open_cases_section, problems
 from pipeline.report.cost import NOTE, with_amounts_as_text
 from pipeline.report.ended_cases import ended_cases_section, ended_points, with_why
 from pipeline.report.findings import _worded
@@ -557,3 +557,9 @@ def test_why_a_case_ended_is_why_its_findings_did():
         "GB in all": None,
         "of another night": None,
     }
+
+
+def test_a_problem_acknowledged_in_one_market_is_still_one_problem():
+    cases = frame(case("case-1", "SE"), case("case-2", "DE", status="acknowledged"), case("case-3", "DE", 8))
+    assert problems(cases) == "2 problems (3 cases)"
+    assert persisting(cases).title == "2 problems persist: all high; 1 case is acknowledged or muted"

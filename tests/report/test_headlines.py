@@ -311,6 +311,31 @@ def test_a_market_that_sells_nothing_is_a_call_about_the_market(tmp_path):
     assert _points_about(made, "market GB") == []
 
 
+@pytest.mark.slow
+def test_a_problem_acknowledged_in_one_market_counts_once_in_every_title(tmp_path):
+    """Property 1 has a struck-through price that no promotion explains, in GB and DE, on both nights."""
+    made = Lake(str(tmp_path / "lake"))
+    stays = [STAY | {"property_id": 1, "market": market, "search_id": at} for at, market in enumerate(("GB", "DE"))]
+    for number in range(2):
+        offers = [OFFER | stay | {"total": 100, "pre_promo_total": 120} for stay in stays]
+        load_night(made, number, cell=[stay | {"offers": 1} for stay in stays], offer=offers)
+        publish(made, sweep_id(number), started_at(number))
+    query = "SELECT case_id FROM report.finding_case WHERE market = 'DE' AND rule = 'unnamed_promotion'"
+    ((case_id,),) = query_published(made.published_file, query).fetchall()
+    say_of_case(made, case_id, started_at(2), is_acknowledged=True)
+    refresh(made)
+    (page,) = write_reports(made, ["digest"])
+    noted = "1 case is acknowledged or muted"
+    assert page.title == f"0 new problems, 1 older ({noted}), 0 ended; 0 prices changed"
+    digest = json.loads(page.file.with_name("digest.json").read_text())
+    assert digest["points"][0].startswith("0 problems opened, 1 problem persists.")
+    titles = {section["name"]: section["title"] for section in digest["sections"]}
+    assert titles["open_cases"] == f"1 problem persists: 1 high; {noted}"
+    of_property = " ".join((page.file.parent / "properties" / "1.html").read_text().split())
+    assert "1 problem is open" in of_property
+    assert "open problem (2 cases)" in of_property
+
+
 def _points_about(lake, text):
     (page,) = write_reports(lake, ["digest"])
     return [point for point in json.loads(page.file.with_name("digest.json").read_text())["points"] if text in point]
