@@ -451,6 +451,18 @@ def test_offers_that_came_and_went_are_counted_tonight_and_over_the_last_nights(
 
 
 @pytest.mark.slow
+def test_offers_of_stays_that_were_not_requested_before_are_told_apart(lake):
+    """Property 4 is requested for the first time, 3 comes back; the first night requested 1 to 3."""
+    night(lake, 1, {1: 100, 2: 100}, gone=3)
+    night(lake, 2, {1: 100, 2: 100, 3: 100, 4: 100})
+    (page,) = write_reports(lake, ["digest"])
+    tiles = {
+        tile["label"]: tile["value"] for tile in json.loads(page.file.with_name("digest.json").read_text())["tiles"]
+    }
+    assert tiles["offers new or back, 1 of them in cells first answered tonight; 2 in 2 nights"] == "2"
+
+
+@pytest.mark.slow
 def test_an_offer_that_comes_back_at_another_price_is_no_price_change_and_each_page_says_so(lake):
     """Property 1 is not on sale on the second night, and dearer on the third."""
     night(lake, 1, {2: 100, 3: 100}, gone=1)
