@@ -173,7 +173,7 @@ def open_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
         before,
         "This is the first published night: problems persist from the second night on."
         if is_first_night
-        else "Every problem of earlier nights has ended.",
+        else "No problem of earlier nights is still open.",
     )
 
 
@@ -218,7 +218,7 @@ def number_of(cases: pl.DataFrame) -> int:
 
 
 def noted_of(cases: pl.DataFrame) -> str:
-    """Return how many of these cases need no decision any more, in words."""
+    """Return how many of these cases no longer need a decision, in words."""
     noted = cases.height - waiting_of(cases).height
     return f"{counted(noted, 'case is', 'cases are')} acknowledged or muted" if noted else ""
 

@@ -185,7 +185,13 @@ def towards_the_stay(
             # Round ends show a stretch of one day as a dot.
             .mark_line(interpolate="step-after" if steps else "linear", strokeCap="round")
             .encode(
-                x=alt.X("lead_days:Q", title="Days before check-in", sort="descending", scale=days),
+                x=alt.X(
+                    "lead_days:Q",
+                    title="Days before check-in",
+                    sort="descending",
+                    scale=days,
+                    axis=alt.Axis(tickMinStep=1),
+                ),
                 y=alt.Y(f"{measure}:Q", title=title, scale=heights),
                 color=alt.Color("market:N", title=None, scale=alt.Scale(domain=kept)),
                 strokeWidth=alt.StrokeWidth("market:N", title=None, scale=alt.Scale(domain=kept, range=widths)),

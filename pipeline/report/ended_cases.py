@@ -62,7 +62,7 @@ def ended_cases_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section
         ],
         why_empty="This is the first published night: problems can end from the second night on."
         if is_first_night
-        else "Every problem of the previous night is still open, or got no answer.",
+        else "A problem of the previous night ends once an answer no longer shows it; none has.",
         source="report.finding_case",
         lines=lines,
     )

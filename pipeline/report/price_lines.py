@@ -39,10 +39,13 @@ def price_lines(paths: Mapping[str, Path], places: Mapping[str, int], nights: Se
     def y(price: float) -> float:
         return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - price) / (high - low)
 
+    levels = [low + margin + (high - low - 2 * margin) * part / (_STEPS - 1) for part in range(_STEPS)]
+    # Whole amounts, unless different levels would have the same one.
+    is_whole = high >= 100 and (len(set(prices)) == 1 or len({shown(level, 0) for level in levels}) == _STEPS)
     grid = [
         f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{y(price):.1f}" y2="{y(price):.1f}" stroke="var(--line)"/>'
-        f'<text x="{_LEFT - 6}" y="{y(price) + 4:.1f}" text-anchor="end">{shown(price, 0 if high >= 100 else 2)}</text>'
-        for price in (low + margin + (high - low - 2 * margin) * part / (_STEPS - 1) for part in range(_STEPS))
+        f'<text x="{_LEFT - 6}" y="{y(price) + 4:.1f}" text-anchor="end">{shown(price, 0 if is_whole else 2)}</text>'
+        for price in levels
     ]
     # A constant price has one label.
     grid = list(dict.fromkeys(grid))

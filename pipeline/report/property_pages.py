@@ -107,7 +107,8 @@ def _listed(known: Mapping[int, OfProperty], about: Mapping[int, Mapping[str, An
     with_cases = rows.filter(pl.col("cases") > 0).height
     return Section(
         "properties",
-        f"{with_cases:,} of {counted(len(known), 'property has', 'properties have')} open problems",
+        f"{with_cases:,} of {counted(len(known), 'property', 'properties')} "
+        f"{'has' if 1 in {with_cases, len(known)} else 'have'} open problems",
         "The property with the costliest problem comes first. Its problems are listed by cost, and the cost shown is "
         "that of the first one, over all its markets. What is not about an amount comes last. Each property has a page "
         f"with its cases, prices, floors and promotions; at most {PROPERTIES} per night do. Offers are those on sale, "

@@ -35,7 +35,7 @@ def cases_section(lines: pl.DataFrame) -> Section:
     )
 
 
-def rules_section(rows: pl.DataFrame) -> Section:
+def rules_section(rows: pl.DataFrame, *, is_on_sale: bool) -> Section:
     """Return what every rule has found here so far: that it looked and found nothing is a result, too."""
     rules = [rule for rule in finding_rules().values() if rule.makes == "flags"]
     found = {row["rule"]: row for row in rows.iter_rows(named=True)}
@@ -43,11 +43,14 @@ def rules_section(rows: pl.DataFrame) -> Section:
     each = [{"rule": rule.name, "rule_words": rule_said(rule.name)} | found.get(rule.name, none) for rule in rules]
     now = sum(bool(row["standing"]) for row in each)
     before = sum(bool(row["ended"]) and not row["standing"] for row in each)
+    of_rules = counted(len(each), "rule")
+    none_judges = f"None of {of_rules} finds anything, as nothing is on sale"
     return Section(
         "rules",
-        f"{now:,} of {counted(len(each), 'rule')} {'finds' if now == 1 else 'find'} something now"
+        f"{now:,} of {of_rules} {'finds' if now == 1 else 'find'} something now"
         if now
-        else f"Nothing to call about: none of {counted(len(each), 'rule')} finds anything"
+        # That nothing is on sale may be worth a call.
+        else (f"Nothing to call about: none of {of_rules} finds anything" if is_on_sale else none_judges)
         + (f"; {before:,} did before" if before else ""),
         "What was looked for at this property every night, and what was found. An offer in both a list and a detail "
         "answer has two findings. A case opens on the night a rule first finds something; what most of a market "

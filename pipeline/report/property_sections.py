@@ -62,7 +62,7 @@ def tiles_of(known: OfProperty) -> list[tuple[str, str]]:
 
 def sections_of(known: OfProperty) -> list[Section]:
     """Return the sections of the page in their order, some of them perhaps empty."""
-    rules, problems = [rules_section(known.rules)], known.problems
+    rules, problems = [rules_section(known.rules, is_on_sale=known.offers > 0)], known.problems
     return [
         # That nothing was found is what there is to say first; beside problems it can wait.
         *([cases_section(problems)] if problems.height else rules),

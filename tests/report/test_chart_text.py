@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -9,10 +10,12 @@ import altair as alt
 import polars as pl
 import pytest
 
-from pipeline.report.chart_kinds import calendar
+from pipeline.process.draw import draw
+from pipeline.report.chart_kinds import calendar, towards_the_stay
 from pipeline.report.chart_text import chart_text
 from pipeline.report.charts import chart, svg
 from pipeline.report.gaps import _steps
+from pipeline.report.price_lines import price_lines
 from pipeline.report.promotions import _history
 
 
@@ -90,3 +93,27 @@ def test_a_calendar_says_what_it_shows_and_its_extremes():
     assert calendar_said(days((7, 1, 50.0))) == (
         "Cells on sale, percent, by colour: 1 property, check-in 2030-03-01. All: 50"
     )
+
+
+@pytest.mark.parametrize(
+    ("prices", "labels"),
+    [
+        ((156.6, 157.0), ["156.60", "156.80", "157.00"]),
+        ((150.0, 157.0), ["150", "154", "157"]),
+        ((157.0, 157.0), ["157"]),
+        ((57.0, 59.0), ["57.00", "58.00", "59.00"]),
+    ],
+)
+def test_levels_of_a_price_chart_that_differ_have_labels_that_differ(prices, labels):
+    nights = [date(2030, 1, 1), date(2030, 1, 2)]
+    drawn = price_lines({"GB": list(zip(nights, prices, strict=True))}, {"GB": 0}, nights, "Check-in")
+    assert re.findall(r'text-anchor="end">([0-9.,]+)</text>', str(drawn)) == labels
+
+
+def test_days_before_check_in_are_whole_numbers_on_the_axis():
+    rows = pl.DataFrame({"lead_days": [5, 4, 3, 2], "share": [0.5, 0.4, 0.6, 0.3]}).with_columns(
+        market=pl.lit("GB"), product_type=pl.lit("Hotel"), offers=pl.lit(9)
+    )
+    (drawn,) = towards_the_stay(rows, "share", "Share", weight="offers")
+    days, _, _ = draw(drawn.wide).partition("Days before check-in")
+    assert re.findall(r">([0-9.]+)</text>", days) == ["2", "3", "4", "5"]

@@ -55,6 +55,8 @@ def test_no_section_of_a_page_is_empty_and_what_is_missing_says_what_will_fill_i
     ):
         page = page_of(lake, number, 1)
         assert 'class="empty"' not in page
+        is_calm = "Nothing to call about" in section(page, "rules")
+        assert is_calm is (number == 1)
         left = section(page, "not_yet")
         assert all(title in left for title in missing)
         assert left.count("fills this") == page.count("<dt>")
