@@ -46,7 +46,8 @@ def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, o
         return
     console = Terminal()
     open_ids = [case["case_id"] for case in open_cases(lake, None, places)]
-    problems = problems_of(lake, open_ids)[: limit or _LINES_OF_A_TABLE]
+    found = problems_of(lake, open_ids)
+    problems = found[: limit or _LINES_OF_A_TABLE]
     if note := simulated_note(lake.published_file):
         console.print(Text(note))
     if not problems:
@@ -60,6 +61,10 @@ def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, o
             # As Text, because they come from the supplier and must not be read as markup.
             table.add_row("\n".join(problem.cases), problem.status, *(Text(words) for words in _in_words(problem)))
         console.print(table)
+    if len(found) > len(problems):
+        # Otherwise who reads the first ones takes them for all.
+        more = f"… only {len(problems):,} of {len(found):,} problems are shown; for more, use --limit."
+        console.print(Text(more, style="dim"))
 
 
 def _in_words(problem: Problem) -> tuple[str, ...]:

@@ -88,6 +88,11 @@ def test_a_problem_of_two_markets_is_one_line_everywhere_and_ends_for_the_reason
         table = capsys.readouterr().out
         assert len(re.findall("case-[0-9a-f]{16}", table)) == 2
         assert table.count("32 EUR") == table.count("Price differs") == 1
+        assert "are shown" not in table
+        with monkeypatch.context() as changed:
+            changed.setattr("pipeline.cli.case.problems_of", lambda *which: problems_of(*which) * 3)
+            list_cases(2, {}, "table", None)
+        assert "… only 2 of 3 problems are shown; for more, use --limit." in capsys.readouterr().out
     list_cases(None, {}, "csv", None)
     assert len(capsys.readouterr().out.splitlines()) == 3
 
