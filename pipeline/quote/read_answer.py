@@ -14,7 +14,7 @@ import msgspec
 from pipeline.domain.texts import storable
 from pipeline.supplier import wire
 from pipeline.supplier.date_times import instant_of
-from pipeline.supplier.envelope import whole_number
+from pipeline.supplier.envelope import Repeated, object_of, whole_number
 from pipeline.supplier.fields import Field, fields_of
 
 # More than any double has.
@@ -63,7 +63,10 @@ class _Reader:
     def struct(self, value: dict[str, Any], kind: type[msgspec.Struct], place: str) -> Any:  # noqa: ANN401 - of `kind`
         given = {}
         for name, known in fields_of(kind).items():
-            if value.get(name) is not None:
+            if isinstance(value, Repeated) and name in value.names:
+                # It is not known which one is meant.
+                self._leave_out(f"{place}{name}", "comes twice, with two values")
+            elif value.get(name) is not None:
                 given[known.name] = self._field(value[name], known, f"{place}{name}")
         return kind(**{name: read for name, read in given.items() if read is not None})
 
@@ -144,10 +147,10 @@ _READ = {"number": _number, "integer": _integer, "text": _text, "date-time": _da
 
 
 def _document(body: bytes) -> Any:  # noqa: ANN401 - any JSON
-    """Decode a body in which NaN, endless numbers and bytes that are not UTF-8 cost only their own part."""
+    """Decode a body. NaN, endless numbers, bytes that are not UTF-8 and repeated fields cost only their own part."""
     try:
         text = body.decode(json.detect_encoding(body), "surrogateescape")
-        return json.loads(text, parse_float=_decimal, parse_int=whole_number)
+        return json.loads(text, parse_float=_decimal, parse_int=whole_number, object_pairs_hook=object_of)
     except (ValueError, RecursionError, ArithmeticError) as error:
         raise UnreadableAnswer(f"not JSON: {error}") from None
 

@@ -117,7 +117,7 @@ _IS_LAST = np.array([bytes([octet]).isalnum() for octet in range(256)])
 _QUOTE, _COLON, _SPACE, _NULL = b'": n'
 # Positions of a part of the body are held at once.
 _SCANNED_BYTES = 1 << 20
-# Names have no or one space before their colon; those with more are looked at one by one.
+# Names have no or one space before their colon; those with more are checked one by one.
 _USUAL_SPACES = 4
 
 

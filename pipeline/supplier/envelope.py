@@ -112,7 +112,7 @@ def decoded_with_repeats(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON ca
     document = decoded(body)
     if not repeats_a_name(body, document):
         return document
-    return json.loads(body.decode("utf-8", "surrogateescape"), parse_int=whole_number, object_pairs_hook=_object)
+    return json.loads(body.decode("utf-8", "surrogateescape"), parse_int=whole_number, object_pairs_hook=object_of)
 
 
 def repeats_its_envelope(document: object, operation: Operation) -> bool:
@@ -120,7 +120,8 @@ def repeats_its_envelope(document: object, operation: Operation) -> bool:
     return isinstance(document, Repeated) and not document.names.isdisjoint({LISTING[operation], "errors"})
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of a JSON text, given its fields: as Repeated if it has some twice."""
     found = dict(pairs)
     if len(found) == len(pairs):
         return found

@@ -198,12 +198,30 @@ def test_a_part_that_cannot_be_read_costs_itself_and_is_reported(change, left_ou
         ('"reservationId": 3=>"reservationId": {}', None, "unknown"),
         ('"roomStays": [=>"roomStays": 5, "was": [', 3, "not_comparable"),
         ('"roomStays": [=>"roomStays": 5, "was": [', None, "unknown"),
+        # Of two values, the last would be kept.
+        ('"reservationId": 3=>"reservationId": 4, "reservationId": 3', None, "unknown"),
+        ('"total": 120.5=>"total": 99, "total": 120.5', 3, "not_comparable"),
+        ('"productId": 99=>"productId": 98, "productId" : 99', 3, "not_comparable"),
+        ('"propertyId": 7=>"propertyId": 8, "propertyId": 7', 3, "not_comparable"),
+        ('"currencyCode": "EUR"=>"currencyCode": "USD", "currencyCode": "EUR"', 3, "not_comparable"),
+        ('"roomStays": [=>"roomStays": [], "roomStays": [', 3, "not_comparable"),
     ],
 )
 def test_nothing_is_guessed_where_it_is_not_known_what_was_quoted(change, reservation, outcome):
     body = json.dumps(quoted()).replace(*change.split("=>")).encode()
     result = said(body, reservation=reservation)
     assert (result.outcome, result.is_reservation_possible) == (outcome, True)
+
+
+def test_a_field_that_comes_twice_is_reported_unless_both_say_the_same():
+    body = json.dumps(quoted())
+    other = body.replace('"reservationId": 3', '"reservationId": 4, "reservationId": 3').encode()
+    assert reservation_id_of(other) is None
+    assert "reservationId" in said(other).failure
+    for same in ("3", "null", "3.0"):
+        again = body.replace('"reservationId": 3', f'"reservationId": 3, "reservationId": {same}').encode()
+        assert reservation_id_of(again) == 3
+        assert not said(again, reservation=3).failure
 
 
 def test_a_text_that_no_file_holds_is_written_out():
