@@ -16,7 +16,7 @@ class Failure(StrEnum):
     CONNECTION = "connection"  # a connection was made and broke before the answer
     TIMEOUT = "timeout"  # no answer, or not all of it, in time
     TRUNCATED = "truncated"  # the answer began and broke off
-    BODY_TOO_LARGE = "body_too_large"  # more wire bytes than the limit
+    BODY_TOO_LARGE = "body_too_large"  # more bytes than the limit, as sent or inflated
     NOT_JSON = "not_json"  # 200 with something that is not a JSON object
     SERVER_ERROR = "server_error"  # 5xx, or a 200 or 400 that says so, or a 200 that says nothing
     THROTTLED = "throttled"  # 429, or 503 with a Retry-After

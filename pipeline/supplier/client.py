@@ -252,11 +252,13 @@ class SupplierClient:
         # Cut only now: the beginning of a secret would not be recognised.
         headers = {name: secrets.redact_answered(value)[:_HEADER_CHARACTERS] for name, value in reply.headers.items()}
         reply = replace(reply, headers=headers)
-        failure, detail = _judged(operation, reply)
+        failure, detail = _judged(operation, reply, self._limits.body_bytes)
         self._was_ever_reached |= failure is not Failure.UNREACHABLE
         if operation is Operation.QUOTE:
             self._refuse_forbidden_quotes(reply.status, is_allowed=failure is None)
-        body, encoding = reply.body, headers.get("content-encoding", "")
+        # Only the beginning of a body that is too large could be searched for secrets and kept.
+        body = b"" if failure is Failure.BODY_TOO_LARGE else reply.body
+        encoding = headers.get("content-encoding", "")
         is_error = reply.status != httpx.codes.OK
         if body and (is_error or not has_offers(operation, body, encoding)):
             # Some suppliers repeat the token in their error, and its text is shown and exported.
@@ -328,7 +330,7 @@ def _of_status(status: int) -> httpx.Response:
     return httpx.Response(status)
 
 
-def _judged(operation: Operation, reply: Reply) -> tuple[Failure | None, str]:
+def _judged(operation: Operation, reply: Reply, limit_bytes: int) -> tuple[Failure | None, str]:
     """Return why a reply is not an answer, with a short text; None: it is one."""
     if reply.status is None or reply.failure is not None:
         return reply.failure, reply.detail
@@ -337,7 +339,7 @@ def _judged(operation: Operation, reply: Reply) -> tuple[Failure | None, str]:
     if failure is None and operation is not Operation.QUOTE:
         encoding = reply.headers.get("content-encoding", "")
         if reply.status == httpx.codes.OK:
-            return failure_in(operation, reply.body, encoding)
+            return failure_in(operation, reply.body, encoding, limit_bytes=limit_bytes)
         if (code := server_failure(reply.body, encoding)) is not None:
             return Failure.SERVER_ERROR, f"HTTP {reply.status} with error {code}"
     return failure, detail

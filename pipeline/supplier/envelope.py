@@ -153,21 +153,23 @@ def has_offers(operation: Operation, body: bytes, content_encoding: str) -> bool
     return operation in _OFFERS and bool(_OFFERS[operation].search(beginning(body, content_encoding, _BEGINNING_BYTES)))
 
 
-def failure_in(operation: Operation, body: bytes, content_encoding: str) -> tuple[Failure | None, str]:
+def failure_in(
+    operation: Operation, body: bytes, content_encoding: str, *, limit_bytes: int
+) -> tuple[Failure | None, str]:
     """Return why a complete 200 is not an answer to a search, with a short text; None: it is one, or may be.
 
-    Cheap: only the beginning of an answer with offers is inflated.
+    Cheap: only the beginning of an answer with offers is inflated. Any other is refused beyond `limit_bytes`.
     """
     if has_offers(operation, body, content_encoding):
         return None, ""
     try:
-        plain = inflate(body, content_encoding, limit_bytes=_SHORT_BYTES).removeprefix(BYTE_ORDER_MARK)
+        plain = inflate(body, content_encoding, limit_bytes=min(_SHORT_BYTES, limit_bytes))
     except BodyTooLong:
-        return None, ""
+        return _failure_of_size(body, content_encoding, limit_bytes)
     except UnreadableBody as error:
         return Failure.NOT_JSON, f"HTTP 200 with a body that cannot be read: {error}"
     try:
-        document = decoded_with_repeats(plain)
+        document = decoded_with_repeats(plain.removeprefix(BYTE_ORDER_MARK))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
@@ -175,6 +177,17 @@ def failure_in(operation: Operation, body: bytes, content_encoding: str) -> tupl
     if _has_properties(document.get(LISTING[operation]), operation):
         return None, ""
     return _without_properties(document, operation)
+
+
+def _failure_of_size(body: bytes, content_encoding: str, limit_bytes: int) -> tuple[Failure | None, str]:
+    try:
+        inflate(body, content_encoding, limit_bytes=limit_bytes)
+    except BodyTooLong:
+        return Failure.BODY_TOO_LARGE, f"HTTP 200 with more than {limit_bytes} bytes"
+    except UnreadableBody:
+        # The normaliser says why.
+        pass
+    return None, ""
 
 
 def _without_properties(document: dict[str, Any], operation: Operation) -> tuple[Failure | None, str]:

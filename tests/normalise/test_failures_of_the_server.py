@@ -23,6 +23,8 @@ from pipeline.normalise.segment import rows_of_answers, unanswered
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.envelope import failure_in
 
+LIMIT = 64_000_000
+
 quickly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 
 operations = st.sampled_from([Operation.MULTI, Operation.SINGLE])
@@ -74,7 +76,7 @@ def cells_after(body, encoding, operation):
 @given(operations, spelt(failures()))
 def test_an_error_alone_fails_every_cell_and_is_tried_again(operation, sent):
     body, encoding = sent
-    failure, detail = failure_in(operation, body, encoding)
+    failure, detail = failure_in(operation, body, encoding, limit_bytes=LIMIT)
     assert failure is not None
     assert detail.startswith("HTTP 200 with ")
     assert {status for status, _, _ in cells_after(body, encoding, operation).values()} == {"failed"}
@@ -117,7 +119,7 @@ def test_an_error_beside_properties_keeps_their_offers_and_fails_the_others(data
 )
 def test_an_answer_is_of_properties_or_of_a_documented_code_or_it_has_failed(operation, document):
     body = json.dumps(document).encode()
-    assert failure_in(operation, body, "")[0] is not None
+    assert failure_in(operation, body, "", limit_bytes=LIMIT)[0] is not None
     assert {status for status, _, _ in cells_after(body, "", operation).values()} == {"failed"}
 
 
@@ -132,7 +134,7 @@ def test_an_answer_is_of_properties_or_of_a_documented_code_or_it_has_failed(ope
 def test_an_answer_that_says_there_is_nothing_is_taken_at_its_word(sent):
     body, encoding = sent
     if not is_utf16(body, encoding):
-        assert failure_in(Operation.MULTI, body, encoding) == (None, "")
+        assert failure_in(Operation.MULTI, body, encoding, limit_bytes=LIMIT) == (None, "")
         statuses = {status for status, _, _ in cells_after(body, encoding, Operation.MULTI).values()}
         assert statuses <= {"absent", "no_offer"}
 
@@ -152,7 +154,7 @@ def test_an_answer_that_says_there_is_nothing_is_taken_at_its_word(sent):
 )
 def test_an_empty_listing_beside_a_sign_of_failure_says_nothing_of_a_property(beside):
     body = json.dumps({"properties": []} | beside).encode()
-    assert failure_in(Operation.MULTI, body, "")[0] is Failure.SERVER_ERROR
+    assert failure_in(Operation.MULTI, body, "", limit_bytes=LIMIT)[0] is Failure.SERVER_ERROR
     assert {status for status, _, _ in cells_after(body, "", Operation.MULTI).values()} == {"failed"}
 
 
@@ -178,7 +180,7 @@ def test_a_message_where_nothing_is_on_sale_is_doubt_and_is_asked_again(beside):
     ):
         body = json.dumps(document).encode()
         if not document.get("properties", True):
-            assert failure_in(operation, body, "")[0] is Failure.SERVER_ERROR
+            assert failure_in(operation, body, "", limit_bytes=LIMIT)[0] is Failure.SERVER_ERROR
         assert {status for status, _, _ in cells_after(body, "", operation).values()} == {"failed"}
         assert unanswered(body, "", operation, (1,), 10**6) == (1,)
 
@@ -186,7 +188,7 @@ def test_a_message_where_nothing_is_on_sale_is_doubt_and_is_asked_again(beside):
 @pytest.mark.parametrize("beside", HARMLESS)
 def test_ids_instants_and_numbers_where_nothing_is_on_sale_cost_nothing(beside):
     body = json.dumps({"properties": []} | beside).encode()
-    assert failure_in(Operation.MULTI, body, "") == (None, "")
+    assert failure_in(Operation.MULTI, body, "", limit_bytes=LIMIT) == (None, "")
     assert {status for status, _, _ in cells_after(body, "", Operation.MULTI).values()} == {"absent"}
 
 

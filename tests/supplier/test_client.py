@@ -506,6 +506,16 @@ def test_a_body_that_is_announced_as_too_large_is_not_waited_for(wire):
     assert answer.failure is Failure.BODY_TOO_LARGE
 
 
+@pytest.mark.parametrize("start", [b'{"properties": [', b"<html>"])
+def test_a_body_that_inflates_to_more_than_the_limit_is_called_too_large_not_broken_off(wire, start):
+    body = gzip.compress(start + b" " * 5_000_000 + b"]}")
+    supplier = wire.Supplier([wire.reply(200, body, headers=("Content-Encoding: gzip",))])
+    (answer,) = ask(wire, supplier, limits=Limits(60, 60, 3_000_000))
+    assert (answer.failure, answer.http_status, answer.attempts) == (Failure.BODY_TOO_LARGE, 200, 1)
+    assert "3000000 bytes" in answer.failure_detail
+    assert answer.body == b""
+
+
 def test_every_response_is_closed_however_its_reading_ends(wire):
     class Stream(httpx.AsyncByteStream):
         opened = closed = 0
