@@ -52,8 +52,8 @@ def headline(reader: Reader, changes: Changes) -> str:
         return f"{whom}: {standing} open, {number_of(new):,} new; {moved} changed"
     ended, before = ended_problems(changes.ended_cases).height, changes.cases.filter(pl.col("status") != "new")
     # As many as the summary says: what was acknowledged or muted needs no decision.
-    older = f"{number_of(waiting_of(before)):,} older" + (f" ({noted})" if (noted := noted_of(before)) else "")
-    return f"{problems(new, 'new problem')}, {older}, {ended:,} ended; {moved} changed"
+    older, is_noted = number_of(waiting_of(before)), f" {noted};" if (noted := noted_of(before)) else ""
+    return f"{problems(new, 'new problem')}, {older:,} older, {ended:,} ended;{is_noted} {moved} changed"
 
 
 def points(reader: Reader, changes: Changes) -> list[Point]:

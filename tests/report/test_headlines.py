@@ -326,7 +326,7 @@ def test_a_problem_acknowledged_in_one_market_counts_once_in_every_title(tmp_pat
     refresh(made)
     (page,) = write_reports(made, ["digest"])
     noted = "1 case is acknowledged or muted"
-    assert page.title == f"0 new problems, 1 older ({noted}), 0 ended; 0 prices changed"
+    assert page.title == f"0 new problems, 1 older, 0 ended; {noted}; 0 prices changed"
     digest = json.loads(page.file.with_name("digest.json").read_text())
     assert digest["points"][0].startswith("0 problems opened, 1 problem persists.")
     titles = {section["name"]: section["title"] for section in digest["sections"]}
