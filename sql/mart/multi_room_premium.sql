@@ -7,7 +7,20 @@
 -- premium: total - singles_total, in currency; > 0: booking together costs more.
 -- premium_pct: premium in percent of singles_total; > 0: booking together costs more.
 -- Offers of detail answers that were partly unreadable are left out: a dearer product may represent the key.
-WITH party_offer AS (
+WITH room_alone AS (
+    SELECT DISTINCT unnest(string_split(party.party, '+')) AS party
+    FROM mart.party AS party
+    WHERE party.rooms > 1
+),
+
+-- Without parties of several rooms there is nothing to look for, among all offers.
+single AS (
+    SELECT offer.*
+    FROM mart.offer_latest AS offer
+    SEMI JOIN room_alone ON room_alone.party = offer.party
+),
+
+party_offer AS (
     SELECT
         offer.source,
         offer.property_id,
@@ -33,7 +46,7 @@ WITH party_offer AS (
         END AS singles_total
     FROM mart.offer_latest AS offer
     INNER JOIN mart.party AS party ON party.party = offer.party AND party.rooms > 1
-    LEFT JOIN mart.offer_latest AS single
+    LEFT JOIN single
         ON
             single.source = offer.source
             AND single.property_id = offer.property_id
