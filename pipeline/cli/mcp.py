@@ -123,7 +123,10 @@ class _Tools:
         return self._asked(sql, limit)
 
     def cases(self, limit: Limit = 20) -> str:
-        """List open cases, the most urgent first: findings with one cause, what to call about, since when, exposure."""
+        """List open cases, new ones first, then by cost: findings with one cause, since when, how many offers, cost.
+
+        Call first about cases of high severity; among these about prices, then about the most costly.
+        """
         from pipeline.replay.case_notes import cases_query
 
         return self._asked(f"SELECT * EXCLUDE (evidence) FROM ({cases_query({})})", limit)  # noqa: S608 - our own words
