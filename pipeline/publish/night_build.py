@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import duckdb
+import pyarrow as pa
 
 from pipeline.domain.tables import NUMBER, OFFER_CHANGE, Column
 from pipeline.lake import Lake
@@ -39,12 +40,10 @@ from pipeline.publish.state import (
 from pipeline.publish.state_files import files_of, note_files, write_state_views
 from pipeline.publish.summaries import (
     SUMMARIES,
-    SUMMED,
     SummedWith,
+    fill_summaries,
     sum_again,
     sum_up,
-    summaries_of,
-    write_summaries,
 )
 
 # DuckDB's share of the 700 MB of the process that combines the ranges' results, which it also holds.
@@ -72,6 +71,7 @@ class NightBuild:
     summing: Path | None
     _jobs: list[RangeJob] = field(default_factory=list, init=False)
     _summed: list[Mapping[str, str]] = field(default_factory=list, init=False)
+    _summaries: Mapping[str, pa.Table] = field(default_factory=dict, init=False)
 
     @property
     def entry(self) -> LedgerEntry:
@@ -109,10 +109,11 @@ class NightBuild:
         write_view_macros(session)
         session.execute("COMMIT")
         self._jobs = [replace(job, state=tuple(files_of(session))) for job in self._jobs]
-        findings = self._across(find_in_range, in_order([*detectors(), *SUMMED]))
+        findings = self._across(find_in_range, in_order([*detectors(), *SUMMARIES]))
         failed = {name: reason for part in findings for name, reason in part.failed.items()}
         note_comparisons(session, lake, [file for part in findings for file in part.comparisons])
         self._summed = [part.summed for part in findings]
+        self._summaries = findings[0].summaries
         found = [part.found for part in findings]
         del findings
         gather(session, found, failed)
@@ -120,14 +121,14 @@ class NightBuild:
         move_flags_on(session)
 
     def summarise(self, with_rates_of: SummedWith) -> None:
-        """Compute the summaries over everything that is loaded. The views exist.
+        """Write the summaries over everything that is loaded. The views exist.
 
         `with_rates_of` is what the ranges' contributions were computed with; see `summed_with`.
         """
-        summed = summaries_of(self._summed)
-        sum_up(self.session, self._summed, summed)
-        if others := [name for name in SUMMARIES if name not in summed]:
-            self._sparingly(lambda: write_summaries(self.session, others))
+        if self._summaries:
+            fill_summaries(self.session, self._summaries)
+        else:
+            sum_up(self.session, self._summed, SUMMARIES)
         sum_again(self.session, self.lake, with_rates_of)
 
     def _begin(self, folder: str) -> None:

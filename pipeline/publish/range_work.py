@@ -35,7 +35,7 @@ from pipeline.publish.range_session import (
 )
 from pipeline.publish.state import FILED_UPDATES, SMALL_UPDATES, compare, forget_night
 from pipeline.publish.state_files import StateFile, write_state_views, write_update
-from pipeline.publish.summaries import SUMMED, select_summed
+from pipeline.publish.summaries import SUMMARIES, select_summed
 
 # Changes of a stay and similar values are adjacent, which makes the files a quarter smaller.
 _CHANGES_ORDER = (
@@ -43,7 +43,7 @@ _CHANGES_ORDER = (
     "offer_key"
 )
 
-# Relations of SUMMED that a rule reads too: computed once for both. They have far fewer rows than there are offers.
+# Relations that rules and summaries read: computed once for both. They have far fewer rows than there are offers.
 _SHARED = ("mart.price_against_floor", "mart.reference_price")
 
 # What rules and summaries read is narrower than the state, so several ranges fit into memory at once; and planning
@@ -66,13 +66,15 @@ class RangeNight:
 class RangeFindings:
     """Comparisons of markets in a range, what the rules find in it, and why some failed, by relation.
 
-    `summed` are the files of what the range contributes to the summaries, by relation.
+    `summed` are the files of what the range contributes to the summaries, by relation; if it is the only one, it has
+    the rows of the summaries themselves instead.
     """
 
     comparisons: tuple[StateFile, ...]
     found: pa.Table
     failed: Mapping[str, str]
     summed: Mapping[str, str]
+    summaries: Mapping[str, pa.Table]
 
 
 Work = Callable[[duckdb.DuckDBPyConnection, RangeJob], T]
@@ -108,10 +110,12 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
         ask_rules(session, detectors())
         failed = session.execute("FROM memory.night.failed_rule").fetchall()
         found = _arrow(session, "FROM memory.night.found")
-        # The other summaries of a small night need no files of what they read.
-        names = _SHARED if job.is_small else SUMMED
-        summed = {} if job.summing is None else select_summed(session, Path(job.summing), job.within, names)
-    return RangeFindings(tuple(comparisons), found, dict(failed), summed)
+        summed, summaries = dict[str, str](), dict[str, pa.Table]()
+        if job.summing is not None and job.within.is_all and not job.parts:
+            summaries = {name: _arrow(session, relation(*name.split(".")).sql) for name in SUMMARIES}
+        elif job.summing is not None:
+            summed = select_summed(session, Path(job.summing), job.within)
+    return RangeFindings(tuple(comparisons), found, dict(failed), summed, summaries)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ MOST_OFFERS = 500_000
 # they gain.
 _ALONE = 2
 # Up to this share of them, a session with enumerations takes longer to open than it saves.
-_FEW = 0.8
+_FEW = 0.6
 
 
 @dataclass(frozen=True, slots=True)

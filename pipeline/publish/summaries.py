@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from pipeline.domain.property_range import PropertyRange
 from pipeline.domain.texts import literal
@@ -110,6 +111,15 @@ def write_summaries(session: duckdb.DuckDBPyConnection, names: Iterable[str] = S
         session.execute(f"INSERT INTO nightaudit.{made.full_name} BY NAME {made.sql}")
 
 
+def fill_summaries(session: duckdb.DuckDBPyConnection, rows: Mapping[str, pa.Table]) -> None:
+    """Write summaries whose rows are known, by relation."""
+    for made in _relations(rows):
+        _empty(session, made)
+        session.register("rows_of_summary", rows[made.full_name])
+        session.execute(f"INSERT INTO nightaudit.{made.full_name} BY NAME FROM rows_of_summary")
+        session.unregister("rows_of_summary")
+
+
 @contextmanager
 def summing_folder(lake: Lake) -> Iterator[Path]:
     """Give an empty folder for what ranges contribute to the summaries, and remove it afterwards."""
@@ -176,12 +186,6 @@ def sum_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: SummedWith
         write_state_views(session, lake, files)
         view_comparisons(session, lake, files)
         sum_up(session, parts, names)
-
-
-def summaries_of(parts: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the summaries for which ranges have contributed everything; see `sum_up`."""
-    contributed = set().union(*parts)
-    return [name for name in SUMMARIES if (needed := SUMMED.keys() & _read([name])) and needed <= contributed]
 
 
 def sum_up(session: duckdb.DuckDBPyConnection, parts: Sequence[Mapping[str, str]], names: Collection[str]) -> None:

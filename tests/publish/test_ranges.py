@@ -128,7 +128,7 @@ def just_one_range(copied):
     """How many offers a range may have, so that the second and third nights are one range each, and are not small."""
     with open_published(copied.published_file) as session:
         offers = session.execute("SELECT avg(offers) FROM mart.sweep").fetchall()[0][0]
-    return round(2 * offers / 1.5)
+    return round(2 * offers / 1.1)
 
 
 def test_one_range_that_is_not_small_gives_what_a_small_night_gives(copied, just_one_range, monkeypatch):
