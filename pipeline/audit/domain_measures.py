@@ -17,6 +17,11 @@ from pipeline.lake.database import rows_of
 from pipeline.lake.raw import Manifest
 from pipeline.lake.relations import declarations, relation
 
+REPEATED = "repeated_body_share"
+# Of a market that is served from a cache, fewer answers than this are new.
+_NEARLY_ALL = 0.95
+_FEW = 9
+
 
 class DeclaredMeasure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What `measures.toml` says about a measure; its head explains each key."""
@@ -65,8 +70,10 @@ def measure_domain(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
         for column, declared in about.measures.items()
     ]
     silent = _silent_markets(measures)
+    resting = resting_markets(measures)
     for measure in measures:
-        yield replace(measure, severity="warning") if measure.market in silent else measure
+        is_harmless = measure.market in silent or (measure.check == REPEATED and measure.market in resting)
+        yield replace(measure, severity="warning") if is_harmless else measure
 
 
 def _silent_markets(measures: Sequence[Measure]) -> set[str]:
@@ -78,6 +85,24 @@ def _silent_markets(measures: Sequence[Measure]) -> set[str]:
     shares = [measure for measure in measures if measure.check == "no_offer_share"]
     silent = {measure.market for measure in shares if measure.observed == 1}
     return silent if 2 * len(silent) <= len(shares) else set()
+
+
+def resting_markets(measures: Sequence[Measure]) -> set[str]:
+    """Return the markets of which too many answers are new for them to come from last night's cache.
+
+    If a supplier converts prices at the rate of the day, no answer is repeated on weekdays, but most are at weekends.
+    All markets together rest if each of those that repeat answers does.
+    """
+    repeating = [each for each in measures if each.check == REPEATED and (each.observed or 0) > each.harmless]
+    resting = {
+        each.market
+        for each in repeating
+        if each.market != ALL
+        and each.observed is not None
+        and each.observed < _NEARLY_ALL
+        and each.of * (1 - each.observed) >= _FEW
+    }
+    return resting | {ALL} if resting == {each.market for each in repeating} - {ALL} else resting
 
 
 def _measure(row: dict[str, Any], column: str, table: str, declared: DeclaredMeasure) -> Measure:

@@ -55,7 +55,7 @@ _FOLLOWS = {
     "answered_share": ("answered_cells", "failed_share"),
     "offered_share": ("answered_share",),
     "priced_share": ("offered_share", "answered_share"),
-    "price_changed_share": ("repeated_body_share",),
+    "price_moved_share": ("repeated_body_share",),
 }
 
 # By sweep, way and cause.

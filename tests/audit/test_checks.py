@@ -255,7 +255,7 @@ NIGHTS = {
     "price_level_lead_over_090": fault(
         lambda n: dearer(n, "100", lambda _: True), "largest_move_lead_over_090", "price_jump"
     ),
-    "price_changed_share_lead_over_090": fault(same_prices),
+    "price_moved_share_lead_over_090": fault(same_prices),
     "largest_move_lead_over_090": fault(lambda n: dearer(n, "6", is_one_cell), "price_jump"),
 }
 FAULTS = ROWS | DECLARED | SWEEPS | NIGHTS
@@ -391,7 +391,7 @@ def test_every_check_has_a_night_that_breaks_it(lake):
     # An unknown market makes a partition of its own, and the others need no history: all see below. Prices move from
     # one published night to the next, so a first night has none.
     below = {"market_unknown", "types", "age_days", "answered_cells"}
-    moved = {"price_changed_share_lead_over_090", "largest_move_lead_over_090"}
+    moved = {"price_moved_share_lead_over_090", "largest_move_lead_over_090"}
     families = {name for name in FAULTS if name.startswith(("null_", "value_", "range_"))}
     assert named | moved == set(FAULTS) - families | below
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
 from audited_nights import audited, clean_night, every, failed_checks, load, passed, settings_of, sweep_id
 from nights import started_at
 
+from pipeline.audit.domain_measures import resting_markets
 from pipeline.audit.history import Limits, Seen, bounds, with_bounds
 from pipeline.audit.results import Measure
 from pipeline.lake import Lake
@@ -124,6 +126,47 @@ def test_a_new_level_that_stays_is_the_usual_one_after_as_many_nights_as_a_cold_
     assert settled.lowest < 10_000 < settled.highest
     assert settled.lowest > 100
     assert settled.nights == 5
+
+
+# A supplier that converts its prices at the rate of the day: rates of seven nights, the last one after a day of rest.
+RATES = ["1.000", "1.003", "1.001", "1.004", "0.999", "1.002", "1.002"]
+
+
+def converted(night: int, rate: str):
+    """The night of a market in which only one property moves on its own."""
+
+    def change(row):
+        base = Decimal(160 + row["property_id"] + (night if row["property_id"] == 1 else 0))
+        return {name: (base * Decimal(rate)).quantize(Decimal("0.01")) for name in ("total", "pre_promo_total")}
+
+    return every(clean_night(night), "offer", change, "GB")
+
+
+def test_a_night_without_a_new_exchange_rate_is_not_taken_for_repeated_answers(tmp_path):
+    lake = Lake(str(tmp_path / "lake"))
+    for night, rate in enumerate(RATES):
+        found = audited(lake, night, converted(night, rate))
+        assert "price_moved_share_lead_over_090" not in failed_checks(found), night
+        passed(lake, night)
+
+
+@pytest.mark.parametrize(
+    ("repeated", "resting"),
+    [
+        # Of two hundred answers of SE and US each, 14% are new: a cache has none.
+        ({"all": (0.6, 600), "DE": (0.1, 200), "SE": (0.86, 200), "US": (0.84, 200)}, {"all", "SE", "US"}),
+        # US is served from a cache, and all markets together still withhold the night.
+        ({"all": (0.6, 600), "DE": (0.1, 200), "SE": (0.86, 200), "US": (0.99, 200)}, {"SE"}),
+        # Eight new answers are too few to tell.
+        ({"all": (0.5, 32), "DE": (0.0, 16), "SE": (0.5, 16)}, set()),
+    ],
+)
+def test_a_market_with_many_new_answers_is_not_taken_for_one_served_from_a_cache(repeated, resting):
+    measures = [
+        Measure(market, "search", "repeated_body_share", "critical", "", "history", share, harmless=0.25, of=count)
+        for market, (share, count) in repeated.items()
+    ]
+    assert resting_markets(measures) == resting
 
 
 def test_an_override_is_for_its_night_only(tmp_path):
