@@ -10,17 +10,20 @@
 -- Opening a case of a market takes more than keeping it; otherwise a share close to the bound would open and close it
 -- every few days. An open one stays while more than half of the properties show the rule; or more than a quarter, and a
 -- larger share than in the other markets; or three of a common size. It closes on the second day without that, and at
--- once if only one or two properties are left.
+-- once if only one or two properties were found to show it tonight: the findings that are open without an answer may be
+-- of properties that are as they should be, like the others.
 WITH flagged AS (
     SELECT
         flag.rule,
         flag.market,
         flag.property_id,
         flag.size_pct,
+        flag.last_flagged_sweep_id = sweep.sweep_id AS is_found,
         flag.fx IS NOT NULL AS is_converted,
         CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.from_currency END AS base_currency,
         CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.to_currency END AS currency
     FROM state.flag_open AS flag
+    CROSS JOIN night.sweep AS sweep
     WHERE flag.market IS NOT NULL
 ),
 
@@ -70,6 +73,7 @@ in_market AS (
         flagged.currency,
         count(DISTINCT flagged.property_id) FILTER (WHERE flagged.size_pct >= 0) AS higher,
         count(DISTINCT flagged.property_id) FILTER (WHERE flagged.size_pct < 0 OR flagged.size_pct IS NULL) AS lower,
+        count(DISTINCT flagged.property_id) FILTER (WHERE flagged.is_found) AS found,
         greatest(higher, lower, any_value(sale.properties)) AS judged -- noqa: RF02
     FROM flagged
     LEFT JOIN mart.market_on_sale AS sale ON sale.market = flagged.market
@@ -94,6 +98,7 @@ beside_others AS (
         alike.base_currency,
         alike.currency,
         alike.judged,
+        alike.found,
         alike.alike,
         alike.agreed,
         mart.share_bound(alike.alike, alike.judged, -1) AS surely,
@@ -224,7 +229,7 @@ SELECT
         WHEN before.ended_at IS NOT NULL THEN before.ended_at
         WHEN before.below_since < sweep.snapshot_date THEN sweep.started_at
         -- With one or two properties left, there is no reason to wait: they are cases of their own.
-        WHEN left_over.alike < 3 THEN sweep.started_at
+        WHEN left_over.found < 3 THEN sweep.started_at
     END AS ended_at
 FROM met
 FULL JOIN state.case_scope AS before
