@@ -11,7 +11,7 @@
 -- rank_of_severity: Highest severity of its counted findings: 1 is `high`, 2 `medium`, 3 `low`.
 -- flags: Number of open findings; 0: the case is closed.
 -- offers: Number of offers (or other subjects) with open findings, once for all currencies.
--- stays: Number of stays with open findings; 0: not about a stay.
+-- stays: Number of stays with open findings; 0: not about single stays.
 -- properties: Number of properties with open findings.
 -- properties_showing: Number of properties of the market with open findings of the rule; NULL: none.
 -- properties_on_sale: Number of properties of the market on sale; NULL: unknown.
@@ -46,7 +46,8 @@ WITH grouped AS (
         any_value(flag.wider_scope) FILTER (WHERE flag.is_open) AS wider_scope,
         count(*) FILTER (WHERE flag.is_open) AS flags,
         count(DISTINCT row(flag.check_in, flag.nights, flag.party)) FILTER (
-            WHERE flag.is_open AND flag.check_in IS NOT NULL
+            -- A mark-up is of all stays of a property; its check-in is that of an example, another one each night.
+            WHERE flag.is_open AND flag.check_in IS NOT NULL AND flag.rule <> 'fx_markup'
         ) AS stays,
         count(DISTINCT flag.property_id) FILTER (WHERE flag.is_open) AS properties,
         min(flag.first_flagged_at) AS first_seen_at,

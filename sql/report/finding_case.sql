@@ -20,7 +20,7 @@
 -- severity: Highest severity of its open flags; of a closed case, of all its flags.
 -- flags: Number of open flags; 0: the case is closed.
 -- offers: Number of offers (or other subjects) with its open flags, once for all currencies; 0: it is closed.
--- stays: Number of stays with such flags; 0: not about a stay, such as a property gone quiet.
+-- stays: Number of stays with such flags; 0: not about single stays, such as a mark-up or a property gone quiet.
 -- properties: Number of properties with such flags.
 -- lowest_pct: Smallest size of its open flags, in the unit of its rule; of a closed case, of all its flags.
 -- median_pct: Median size of its open flags, in the unit of its rule; of a closed case, of all its flags.
