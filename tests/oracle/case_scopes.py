@@ -3,7 +3,7 @@
 A market is a case if at least five of its properties show a rule in one direction, and these are clearly more than half
 of those on sale; or clearly more than a quarter, or five of a common size, and clearly more than in the other markets
 together, all of them or those without a common size. It closes on the second day on which they are not more than half,
-nor more than a quarter (or three of a common size) and more than elsewhere; at once if one or two are left.
+nor more than a quarter (or three of a common size) and more than elsewhere; at once if one or two were found that day.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ def _in_markets(night: Night) -> dict[tuple[str, str], Row]:
             "is_higher": len(higher) >= len(lower),
             "alike": alike,
             "judged": max(alike, night.on_sale.get(market, 0)),
+            "found": len({flag["property_id"] for flag in its if flag["last_flagged_at"] == night.at}),
             "agreed": agreed if 5 * agreed >= 4 * alike else 0,
         }
     return found
@@ -105,7 +106,7 @@ def _move_on(scopes: Scopes, night: Night, standing: Mapping[tuple[str, str], Ro
         elif before is not None:
             if is_open and (
                 (before["below_since"] is not None and before["below_since"] < night.day)
-                or (here is not None and here["alike"] < 3)
+                or (here is not None and here["found"] < 3)
             ):
                 before["ended_at"] = night.at
             before["below_since"] = before["below_since"] or night.day

@@ -89,7 +89,10 @@ def _case(place: Any, flags: list[Row], showing: Mapping[Any, set[int]], last: N
         "severity": min((flag["severity"] for flag in said), key=RANKS.__getitem__),
         "flags": len(open_ones),
         "offers": _offers(open_ones),
-        "stays": len({key_of(flag, ("check_in", "nights", "party")) for flag in open_ones}),
+        # A mark-up is of all stays of a property, not of its example.
+        "stays": len(
+            {key_of(flag, ("check_in", "nights", "party")) for flag in open_ones if flag["rule"] != "fx_markup"}
+        ),
         "properties": len({flag["property_id"] for flag in open_ones}),
         "lowest_pct": min(sizes, default=None),
         "median_pct": median(sizes) if sizes else None,
