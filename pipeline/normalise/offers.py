@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, pairwise, repeat
+from operator import is_
 
 import numpy as np
 import numpy.typing as npt
@@ -93,5 +94,5 @@ def collect_offers(
         holders=sum(found.room_stays is not None for found in properties)
         + sum(room.products is not None for room in rooms)
         + count
-        - sum(charge is empty for charge in charges),
+        - sum(map(is_, charges, repeat(empty))),
     )

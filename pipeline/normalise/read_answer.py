@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
+import numpy as np
 
 from pipeline.domain.codes import ERROR_CODES, NO_AVAILABILITY_CODES
 from pipeline.domain.search import Operation
@@ -147,7 +148,7 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
             is_listing=is_listing,
             failed_code=next((error.error_code for error in errors if error.error_code in SERVER_CODES), None),
         ),
-        deviations=new_codes(codes) + _repeated_products(properties, operation),
+        deviations=new_codes(codes) + _repeated_products(offers, operation),
         content=_content(properties),
     )
 
@@ -168,7 +169,8 @@ def _may_be_empty(properties: Sequence[wire.Property], offers: Offers) -> bool:
     if not offers.product_id.null_count and not offers.room_stay_id.null_count:
         return False
     rooms = [room for found in properties for room in found.room_stays or ()]
-    return any(room in (wire.ListRoomStay(), wire.DetailRoomStay()) for room in rooms) or any(
+    empty = (wire.ListRoomStay(), wire.DetailRoomStay())
+    return any(room.id is None and room in empty for room in rooms) or any(
         product.product_id is None and (product.charges is None or product.charges.total is None)
         for room in rooms
         for product in room.products or ()
@@ -180,18 +182,18 @@ def new_codes(codes: Sequence[int]) -> list[Deviation]:
     return [Deviation("errors[].code", "new_value", str(code)) for code in codes if code not in ERROR_CODES]
 
 
-def _repeated_products(properties: Sequence[wire.Property], operation: Operation) -> list[Deviation]:
+def _repeated_products(offers: Offers, operation: Operation) -> list[Deviation]:
     """Return a deviation for each product that a room lists twice; both are kept as rows."""
-    repeated = 0
-    for found in properties:
-        for room in found.room_stays or ():
-            if room.products and len(room.products) > 1:
-                ids = [product.product_id for product in room.products]
-                if len(set(ids)) < len(ids):
-                    known = [product_id for product_id in ids if product_id is not None]
-                    repeated += len(known) - len(set(known))
+    rooms = np.repeat(np.arange(len(offers.products_of_room)), offers.products_of_room)
+    ids = offers.product_id
+    if ids.null_count:
+        rooms, ids = rooms[np.asarray(ids.is_valid())], ids.drop_null()
+    numbers = ids.to_numpy()
+    in_order = np.lexsort((numbers, rooms))
+    is_same = (np.diff(rooms[in_order]) == 0) & (np.diff(numbers[in_order]) == 0)
     path = "properties[]" if operation is Operation.MULTI else "property"
-    return [Deviation(f"{path}.roomStays[].products[].productId", "duplicate", "product")] * repeated
+    deviation = Deviation(f"{path}.roomStays[].products[].productId", "duplicate", "product")
+    return [deviation] * int(np.count_nonzero(is_same))
 
 
 def _read_tolerantly(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
@@ -210,7 +212,7 @@ def _read_tolerantly(body: bytes, operation: Operation, asked: frozenset[int], i
         unreadable=frozenset(second.unreadable),
         is_unreadable=second.is_unreadable,
         refusals=second.refusals,
-        deviations=second.deviations + new_codes(second.codes) + _repeated_products(second.properties, operation),
+        deviations=second.deviations + new_codes(second.codes) + _repeated_products(offers, operation),
         content=_content(second.properties),
     )
 
