@@ -36,7 +36,10 @@ logger = logging.getLogger(__name__)
 
 # A run that died with its machine is restarted; after this many times, it may itself be the cause.
 MOST_RUNS = 3
-_TAKEN_SECONDS = 5.0
+# A free place is given at once, unless the server is busy: it then answers late, but it does answer.
+_TAKEN_SECONDS = 60.0
+# If another got it, Prefect may look again only after half a minute: a run that waits for its turn looks itself again.
+_TURN_SECONDS = 5.0
 _LOOK_SECONDS = 0.5
 # A dead process holds its slot for at most this long (Prefect's minimum), so it is free when the run is restarted.
 LEASE_SECONDS = 60.0
@@ -91,15 +94,18 @@ def one_sweep_of(spec: str) -> Iterator[None]:
     If the process is killed, the slot is free when its lease ends, a minute later. Raises SpecBusy.
     """
     name = _limit("sweep", spec)
+    busy = SpecBusy(
+        f"Another run is sweeping the spec {spec} (limit {name}).",
+        kept="Nothing was started.",
+        hint="Wait until it ends.",
+    )
+    if _is_held(name):
+        raise busy
     with ExitStack() as held:
         try:
             held.enter_context(_place(name, _TAKEN_SECONDS))
         except TimeoutError:
-            raise SpecBusy(
-                f"Another run is sweeping the spec {spec} (limit {name}).",
-                kept="Nothing was started.",
-                hint="Wait until it ends.",
-            ) from None
+            raise busy from None
         yield
 
 
@@ -119,7 +125,7 @@ def turn_at_supplier(settings: Settings) -> Iterator[None]:
             _wait_until_free(name)
             # Of several that have waited, one gets it.
             with suppress(TimeoutError):
-                held.enter_context(_place(name, _TAKEN_SECONDS))
+                held.enter_context(_place(name, _TURN_SECONDS))
                 is_held = True
         try:
             yield
@@ -139,12 +145,16 @@ def _limit(of: str, name: str) -> str:
 def _wait_until_free(limit: str) -> None:
     """Look at a limit until it has no holder. By itself, Prefect lets a run wait half a minute between two looks."""
     is_reported = False
+    while _is_held(limit):
+        if not is_reported:
+            logger.info("Waiting for another run that sends requests to the supplier (limit %s).", limit)
+            is_reported = True
+        time.sleep(_LOOK_SECONDS)
+
+
+def _is_held(limit: str) -> bool:
     with get_client(sync_client=True) as client:
-        while client.read_global_concurrency_limit_by_name(limit).active_slots > 0:
-            if not is_reported:
-                logger.info("Waiting for another run that sends requests to the supplier (limit %s).", limit)
-                is_reported = True
-            time.sleep(_LOOK_SECONDS)
+        return client.read_global_concurrency_limit_by_name(limit).active_slots > 0
 
 
 def _place(limit: str, seconds: float) -> AbstractContextManager[None]:

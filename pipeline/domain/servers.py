@@ -126,7 +126,7 @@ class Cluster:
 class Workforce:
     """What computes the parts of a night: a cluster's workers, or processes of this machine.
 
-    None: as many processes as the machine has processors.
+    `processes` None: as many as the machine has processors.
     """
 
     processes: int | None = None

@@ -72,9 +72,9 @@ def publish(
     """Publish a loaded sweep. Publishing it again changes nothing. The caller holds the lake's writer lock.
 
     The caller decides whether it may be published; `audit` and `override_reason` are only recorded. A night of more
-    than twice `most_offers` is computed in ranges of properties, by the workforce. Other sweeps of the
-    ledger are published too, later ones only `with_later`. Readers see the last file until the next one is complete.
-    Raises LakeError if the sweep is not loaded, and InputError if it is older than the last published one.
+    than twice `most_offers` is computed in ranges of properties, by the workforce. Other sweeps of the ledger are
+    published too, later ones only `with_later`. Readers see the last file until the next one is complete. Raises
+    LakeError if the sweep is not loaded, and InputError if it is older than the last published one.
     """
     manifest = read_manifest(lake, sweep_id)
     if not is_committed(lake, SWEEP, sweep_id):

@@ -1,8 +1,8 @@
 """The work on one range of properties, and how ranges are distributed among processes.
 
-A job holds only addresses, so any process can run it, and running it again gives the same files. A small night
-is computed in the session that builds the published file. Other ranges have a session of their own, with bounded
-memory, which reads the file as written so far; several of them run in processes of their own.
+A job holds only addresses, so any process can run it, and running it again gives the same files. A small night is
+computed in the session that builds the published file. Any other range has a session of its own, which reads the file
+as written so far, with bounded memory; if there are several, they run in processes of their own.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

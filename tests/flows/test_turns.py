@@ -83,15 +83,25 @@ def test_a_dry_run_leaves_a_plan_and_asks_nothing(nightly, settings, server, giv
     assert last_run(server)["name"].startswith(settings().spec.stem)
 
 
-def test_two_runs_never_sweep_one_spec_at_once_wherever_they_are(nightly, settings, monkeypatch):
+def test_two_runs_never_sweep_one_spec_at_once_wherever_they_are(nightly, settings):
     import flows.turns
 
-    with flows.turns.one_sweep_of(settings().spec.stem):
-        # Only the second run is impatient: a busy server may take longer than this to give the first its place.
-        monkeypatch.setattr(flows.turns, "_TAKEN_SECONDS", 0.3)
-        with pytest.raises(flows.turns.SpecBusy, match="limit nightaudit-sweep-"):
-            nightly.nightly()
+    with (
+        flows.turns.one_sweep_of(settings().spec.stem),
+        pytest.raises(flows.turns.SpecBusy, match="limit nightaudit-sweep-"),
+    ):
+        nightly.nightly()
     assert not Lake(settings().lake).root.exists()
+
+
+def test_of_two_runs_that_saw_the_place_of_a_spec_free_one_gets_it(server, monkeypatch):  # noqa: ARG001 - it keeps them
+    import flows.turns
+
+    with flows.turns.one_sweep_of("seen-free"):
+        monkeypatch.setattr(flows.turns, "_is_held", lambda _: False)
+        monkeypatch.setattr(flows.turns, "_TAKEN_SECONDS", 0.3)
+        with pytest.raises(flows.turns.SpecBusy), flows.turns.one_sweep_of("seen-free"):
+            pass
 
 
 @pytest.mark.slow
