@@ -39,10 +39,12 @@ schedule: setup  ## run nights on this machine on the schedule NIGHTAUDIT_SCHEDU
 notebooks: setup  ## open the notebooks in a browser on this machine
 	@$(BIN)/marimo run --token notebooks
 
-# The flows share one Prefect server, which answers late while other tests use the processors, so they run alone.
+# The tests of flows mostly wait for their Prefect server, so they run beside the others; what they print comes at the end.
 test: setup  ## run the quick tests
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not cluster" --ignore tests/flows
-	$(BIN)/pytest -m "not slow and not cluster" tests/flows
+	@printed=$$(mktemp); trap 'kill $$flows' INT TERM; \
+	$(BIN)/pytest -m "not slow and not cluster" tests/flows >$$printed 2>&1 & flows=$$!; \
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not cluster" --ignore tests/flows; others=$$?; \
+	wait $$flows; of_flows=$$?; cat $$printed; rm $$printed; exit $$((others | of_flows))
 
 # Nights that are audited, published, stopped, rebuilt, replayed and simulated: seconds to minutes each. SLOW names folders
 # or files to run only some; `.ci/run` names those that run on every change.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -259,6 +261,16 @@ class Assistant:
     def ask(self, query: str, number: int = 2) -> None:
         self.say("tools/call", id=number, params={"name": "query", "arguments": {"sql": query}})
 
+    def wait_for_full_pipe(self) -> None:
+        waiting = bytearray(4)
+
+        def is_full() -> bool:
+            fcntl.ioctl(self.opened.stdout, termios.FIONREAD, waiting)
+            # A pipe is full for a message that does not fit any more.
+            return int.from_bytes(waiting, sys.byteorder) > 60_000
+
+        await_true(is_full, seconds=60)
+
     def wait_for_query(self) -> psutil.Process:
         children = await_true(psutil.Process(self.opened.pid).children)
         # It has been given its question.
@@ -297,7 +309,7 @@ def test_an_answer_that_no_one_reads_any_more_is_no_error(settings):
         # More than a pipe holds: the writer waits for its reader.
         for number in range(10):
             assistant.ask("SELECT repeat('x', 30000)", number + 2)
-        time.sleep(5)
+        assistant.wait_for_full_pipe()
         assistant.opened.stdout.close()
         assert assistant.opened.wait(60) == 0
         assert assistant.opened.stderr.read() == ""

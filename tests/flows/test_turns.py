@@ -161,7 +161,7 @@ def test_alerts_that_query_flags_again_do_so_in_a_turn_at_the_supplier(nightly, 
 
 
 def test_runs_of_several_lakes_take_turns_at_a_supplier_with_a_second_between_them(server, tmp_path):
-    rate, requests, seen = 20, 50, []
+    rate, requests, seen = 20, 20, []
 
     class Supplier(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -44,6 +44,7 @@ def test_a_new_lake_chooses_a_market_that_others_share_a_currency_with(lake):
     assert chosen(lake) == [("DE",)]
 
 
+@pytest.mark.slow
 def test_a_lake_that_chose_by_the_number_of_offers_keeps_its_market(lake):
     load(lake, 0)
     # As entries were written before they stated the rule.
