@@ -266,7 +266,7 @@ class Assistant:
 
         def is_full() -> bool:
             fcntl.ioctl(self.opened.stdout, termios.FIONREAD, waiting)
-            # A pipe is full for a message that does not fit any more.
+            # What is left has no room for another message.
             return int.from_bytes(waiting, sys.byteorder) > 60_000
 
         await_true(is_full, seconds=60)
