@@ -12,11 +12,15 @@ from typing import Any, Final, Self, cast
 
 import altair as alt
 import polars as pl
+from altair.utils.schemapi import disable_debug_mode
 from markupsafe import Markup, escape
 
 from pipeline.process.draw import draw
 from pipeline.report.chart_text import chart_text
 from pipeline.report.words import UNNAMED, drawable, printed
+
+# A chart's parts are checked against Vega-Lite's schema by the tests; a night would pay for it with each of its charts.
+disable_debug_mode()
 
 # Placeholders that no palette contains, and the variables of `layout.html.j2` that replace them.
 _NAMES: Final = ("ink", "soft", "line", "accent", "good", "bad", "warn", "paper")
@@ -90,7 +94,6 @@ def svg(made: AnyChart, caption: str = "", on_phone: AnyChart | None = None) -> 
 
 
 def _spec(made: AnyChart) -> dict[str, Any]:
-    # The parts of a chart were checked as they were made; checking it as a whole takes as long as making it.
     return cast("dict[str, Any]", _drawable(made.to_dict(validate=False)))
 
 

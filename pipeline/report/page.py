@@ -1,5 +1,6 @@
 """A page: sections that each state one result, show it, and explain what it does and does not mean."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -20,6 +21,7 @@ ROWS_SHOWN = 25
 
 # Characters of a text that a table shows; the figures have all of it.
 _LONGEST = 240
+_SEEN = re.compile("[1-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +229,8 @@ def cut(text: str) -> str:
 
 def _level(number: str) -> str:
     """Return a number with a minus sign instead of a hyphen, and without one if it rounds to zero."""
-    return number.replace("-", "−" if _is_seen(number) else "")
+    return number.replace("-", "−" if _is_seen(number) else "") if "-" in number else number
 
 
 def _is_seen(number: str) -> bool:
-    return any(digit in "123456789" for digit in number)
+    return _SEEN.search(number) is not None

@@ -5,7 +5,7 @@ more than a hundred thousand cells, and a template takes ten times as long.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -40,5 +40,7 @@ def _opening(column: Column, place: int | None) -> str:
     return f'<td class="{kind}" data-label="{_escaped(label)}"{sort}>'
 
 
+# Most cells of a night's tables repeat, such as dates, boards and markets. Text and markup of the same letters differ.
+@lru_cache(maxsize=20_000, typed=True)
 def _escaped(text: str) -> str:
     return str(escape(printed(text)))
