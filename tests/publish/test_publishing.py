@@ -349,6 +349,12 @@ def test_the_oldest_duckdb_that_is_supported_can_open_it(published):
     assert tags["storage_version"].startswith("v1.5")
 
 
+def test_tables_of_a_few_rows_take_little_room_in_the_file(published):
+    size = "SELECT block_size FROM pragma_database_size() WHERE database_name = 'nightaudit'"
+    assert query_published(published.file, size).fetchall() == [(65_536,)]
+    assert published.file.stat().st_size < 8_000_000
+
+
 def test_a_damaged_file_of_the_lake_publishes_nothing(lake, published):
     before = digest(published.file)
     sweep = night(lake, 2, 102)
