@@ -238,9 +238,10 @@ def _meanings(columns_of: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str
         read = [said[name][1] for name in sorted(said.keys() & direct_sources(view)) if not name.startswith("ref.")]
         meanings = dict(view.meanings)
         # A column that is taken over keeps its meaning; if the relations read differ in it, the general one applies.
-        # One without any meaning is a bug, and raises ValueError.
         for column in set(columns_of.get(view.full_name, ())) - meanings.keys():
             taken = {of[column] for of in read if column in of}
+            if not taken and column not in general:
+                raise ValueError(f"sql/{view.schema}/{view.name}.sql: add a comment `-- {column}: <its meaning>.`")
             meanings[column] = taken.pop() if len(taken) == 1 else general.get(column) or max(taken)
         said[view.full_name] = (view.grain, meanings)
     return said

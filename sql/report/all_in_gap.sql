@@ -22,7 +22,7 @@ WITH sized AS (
 SELECT
     'all_in_gap' AS rule,
     10 AS rule_version,
-    mart.subject_key('all_in_gap', concat_ws('|', found.source, found.offer_key)) AS subject_key,
+    mart.subject_key(rule, concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(found.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     found.size_pct,

@@ -16,7 +16,7 @@ WITH mismatch AS (
 SELECT
     'excluded_charges_mismatch' AS rule,
     2 AS rule_version,
-    mart.subject_key('excluded_charges_mismatch', concat_ws('|', mismatch.source, mismatch.offer_key)) AS subject_key,
+    mart.subject_key(rule, concat_ws('|', mismatch.source, mismatch.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(mismatch.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     mismatch.size_pct,

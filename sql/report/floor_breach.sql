@@ -11,7 +11,7 @@ SELECT
     'floor_breach' AS rule,
     6 AS rule_version,
     mart.subject_key(
-        'floor_breach',
+        rule,
         mart.price_subject(
             held.source,
             held.property_id,

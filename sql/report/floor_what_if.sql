@@ -24,7 +24,7 @@ WITH judged AS (
 SELECT
     'floor_what_if' AS rule,
     2 AS rule_version,
-    mart.subject_key('floor_what_if', concat_ws('|', judged.source, judged.offer_key)) AS subject_key,
+    mart.subject_key(rule, concat_ws('|', judged.source, judged.offer_key)) AS subject_key, -- noqa: RF03
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (judged.floor - judged.price)::DOUBLE / judged.floor::DOUBLE AS size_pct,
     mart.severity(size_pct, judged.medium_pct, judged.high_pct) AS severity, -- noqa: RF02

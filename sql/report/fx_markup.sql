@@ -248,7 +248,7 @@ SELECT
     'fx_markup' AS rule,
     11 AS rule_version,
     mart.subject_key(
-        'fx_markup', concat_ws('|', found.source, found.property_id, found.market, found.base_currency, found.currency)
+        rule, concat_ws('|', found.source, found.property_id, found.market, found.base_currency, found.currency)
     ) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     -- If tonight's rate has jumped, the supplier may follow in a day or two.

@@ -53,7 +53,7 @@ searched AS MATERIALIZED (
 SELECT
     'list_detail_mismatch' AS rule,
     2 AS rule_version,
-    mart.subject_key('list_detail_mismatch', pair.offer_key) AS subject_key,
+    mart.subject_key(rule, pair.offer_key) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     pair.size_pct,

@@ -18,7 +18,7 @@
 SELECT
     'market_disparity' AS rule,
     20 AS rule_version,
-    mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
+    mart.subject_key(rule, concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
     -- No rate alone makes a finding severe.

@@ -4,7 +4,7 @@
 SELECT
     'package_leak' AS rule,
     1 AS rule_version,
-    mart.subject_key('package_leak', concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
+    mart.subject_key(rule, concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.leak_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     pair.leak_pct AS size_pct,

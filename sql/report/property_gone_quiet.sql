@@ -111,7 +111,7 @@ SELECT
     'property_gone_quiet' AS rule,
     4 AS rule_version,
     mart.subject_key(
-        'property_gone_quiet',
+        rule,
         concat_ws(
             '|',
             sale.operation,

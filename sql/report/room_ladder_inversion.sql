@@ -142,7 +142,7 @@ SELECT
     'room_ladder_inversion' AS rule,
     2 AS rule_version,
     mart.subject_key(
-        'room_ladder_inversion',
+        rule,
         concat_ws(
             '|',
             better.source,

@@ -85,9 +85,10 @@ def test_every_rule_is_declared_beside_its_relation():
 @pytest.mark.parametrize("rule", finding_rules().values(), ids=lambda rule: rule.name)
 def test_a_rule_declares_the_subject_that_its_key_is_made_of(rule):
     sql = relation("report", rule.relation).sql
-    (given,) = re.findall(r"mart\.subject_key\(\s*('?)([\w.]+)\1,\s*(.*?)\)\s*AS subject_key", sql, flags=re.DOTALL)
-    assert given[1] == rule.name or given[1].endswith("rule")
-    named = re.findall(r"\b\w+\.(\w+)\b(?!\()", given[2])
+    assert f"'{rule.name}'" in sql, "a rule has the name that rules.toml declares"
+    subjects = re.findall(r"mart\.subject_key\(\s*(?:found\.)?rule,\s*(.*?)\)\s*AS subject_key", sql, flags=re.DOTALL)
+    assert len(subjects) == 1, "write mart.subject_key(rule, ...) AS subject_key: the name of a rule stands in one place"
+    named = re.findall(r"\b\w+\.(\w+)\b(?!\()", subjects[0])
     assert list(rule.subject) == named, "`subject` in rules.toml names other columns than mart.subject_key is given"
 
 
