@@ -22,7 +22,6 @@ from pipeline.domain.tables import (
     SELDOM_WRITTEN,
     SIDE_TABLES,
     STATE_TABLES,
-    SWEEP_PUBLISHED,
     TABLES,
 )
 from pipeline.domain.texts import literal
@@ -228,10 +227,9 @@ def _meanings(columns_of: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str
         f"ref.{name}": (grain, {column: text for column, (_, text) in columns.items()})
         for name, (grain, columns) in _REFERENCE.items()
     }
-    declared = {name: table for name, table in NATIVE.items() if name.startswith("state.")}
-    declared["state.failed_rule"] = FAILED_RULE
+    declared = NATIVE | {"state.failed_rule": FAILED_RULE}
     declared |= {f"lake.{table.name}": table for table in (*TABLES.values(), *SIDE_TABLES.values())}
-    for name, table in (declared | {"mart.sweep": SWEEP_PUBLISHED}).items():
+    for name, table in declared.items():
         said[name] = (table.grain, {column.name: column.meaning for column in table.columns})
     general = declared_meanings()
     for view in views():

@@ -17,7 +17,7 @@ from pipeline.lake.column_sql import declared
 from pipeline.lake.relations import macros, night_relations, relation
 
 # What is computed over all properties, before any range is compared, and handed to each.
-OVER_ALL = ("cell_doubtful", "market_silent")
+OVER_ALL = ("cell_doubtful", "market_silent", "market_silence")
 
 # Names without a database are found in the file first, then among the night's working tables.
 SEARCH_PATH = "SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'"
@@ -168,8 +168,10 @@ def look_over_all(session: duckdb.DuckDBPyConnection, reference_rule: int) -> No
     """Compute what needs all properties of the night, before any range is compared.
 
     The market that others are compared with is chosen by a rule of the ledger, or kept; `night.cell_doubtful` names the
-    cells in doubt, `night.market_silent` the markets that sell nothing.
+    cells in doubt, `night.market_silent` the markets that sell nothing, `night.market_silence` those of earlier nights.
     """
+    # The other views are written once the night is computed.
+    session.execute(f"CREATE OR REPLACE VIEW mart.market_silence AS {relation('mart', 'market_silence').sql}")
     session.execute("CREATE OR REPLACE TABLE memory.night.reference_rule (version INTEGER)")
     session.execute("INSERT INTO memory.night.reference_rule VALUES (?)", [reference_rule])
     make(session, (*OVER_ALL, "reference_choice_next"))

@@ -1,4 +1,4 @@
-"""Write the parts of `sql/README.md` that follow from the files: `make sql-readme`."""
+"""Write what follows from the files, parts of `sql/README.md` and the macro of units: `make sql-readme`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pipeline.audit.rules import declared_rules
 from pipeline.lake.relations import finding_rules, read_by, relation, relations, sql_folder, views
 
 FILE = sql_folder() / "README.md"
+UNITS = sql_folder() / "macro" / "size_unit.sql"
 # Read by nearly everything: as arrows they would hide the others.
 _EVERYWHERE = {"mart.offer_latest", "mart.cell_latest"}
 
@@ -37,6 +38,23 @@ def written(text: str) -> str:
         begin, end = f"<!-- {name}: written by `make sql-readme` -->", f"<!-- end of {name} -->"
         text = re.sub(f"{begin}.*?{end}", lambda _, b=begin, p=part, e=end: f"{b}\n{p}\n{e}", text, flags=re.DOTALL)
     return text
+
+
+def units() -> str:
+    """The macro that says the unit of each rule's sizes, as `rules.toml` declares it."""
+    others = [rule for rule in finding_rules().values() if rule.unit != "%"]
+    return "\n".join(
+        [
+            "-- Unit of a rule's sizes: `%` of the value that they are compared with, or as rules.toml says.",
+            "-- Written by `make sql-readme`.",
+            "CREATE OR REPLACE MACRO mart.size_unit(rule) AS (",
+            "    CASE rule",
+            *(f"        WHEN '{rule.name}' THEN '{rule.unit}'" for rule in others),
+            "        ELSE '%'",
+            "    END",
+            ")\n",
+        ]
+    )
 
 
 def drawing() -> str:
@@ -135,3 +153,4 @@ def _plain(text: str) -> str:
 
 if __name__ == "__main__":
     FILE.write_text(written(FILE.read_text(encoding="utf-8")), encoding="utf-8")
+    UNITS.write_text(units(), encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from readme import FILE, written
+from readme import FILE, UNITS, units, written
 
 from pipeline.audit.domain_measures import declared_measures
 from pipeline.audit.rules import declared_rules
@@ -26,6 +26,7 @@ from pipeline.lake.relations import (
     sql_folder,
     views,
 )
+from pipeline.publish.catalogue import describe
 from pipeline.report.words import unit_said
 
 SCHEMAS = ("audit", "mart", "measure", "report", "staging")
@@ -34,6 +35,10 @@ SCHEMAS = ("audit", "mart", "measure", "report", "staging")
 def test_the_page_shows_the_relations_as_they_are():
     text = FILE.read_text()
     assert text == written(text), "make sql-readme"
+
+
+def test_the_macro_of_units_says_what_rules_declare():
+    assert UNITS.read_text() == units(), "make sql-readme"
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
@@ -52,6 +57,13 @@ def test_the_meaning_of_a_column_is_one_line_since_that_is_all_that_is_published
         if not meaning.endswith(".")
     ]
     assert cut == []
+
+
+def test_a_column_without_a_meaning_is_named_with_the_line_to_add():
+    with duckdb.connect() as session:
+        session.execute("CREATE SCHEMA report; CREATE TABLE report.freshness (mood INTEGER)")
+        with pytest.raises(ValueError, match=r"sql/report/freshness\.sql: add a comment `-- mood: <its meaning>\.`"):
+            describe(session)
 
 
 def test_a_view_comes_after_those_that_it_reads():
@@ -87,7 +99,7 @@ def test_a_rule_declares_the_subject_that_its_key_is_made_of(rule):
     sql = relation("report", rule.relation).sql
     assert f"'{rule.name}'" in sql, "a rule has the name that rules.toml declares"
     subjects = re.findall(r"mart\.subject_key\(\s*(?:found\.)?rule,\s*(.*?)\)\s*AS subject_key", sql, flags=re.DOTALL)
-    assert len(subjects) == 1, "write mart.subject_key(rule, ...) AS subject_key: the name of a rule stands in one place"
+    assert len(subjects) == 1, "write mart.subject_key(rule, ...) AS subject_key, so that its name stands once"
     named = re.findall(r"\b\w+\.(\w+)\b(?!\()", subjects[0])
     assert list(rule.subject) == named, "`subject` in rules.toml names other columns than mart.subject_key is given"
 
