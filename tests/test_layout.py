@@ -58,7 +58,6 @@ LONGER = {
     "pipeline/sandbox/world/prices.py": "all that a simulated price is made of",
     "pipeline/sandbox/world/profiles.py": "all that is fixed about a simulated property",
     "pipeline/settings.py": "every setting with its help",
-    "pipeline/supplier/client.py": "the supplier client: one request and what may become of it",
     "pipeline/supplier/requests.py": "the requests of the supplier's document, with their bounds",
     "pipeline/sweep/collect.py": "the loop that sends searches, and its endings",
 }

@@ -5,6 +5,7 @@
     fields        that declaration as data, for reading part by part and for comparing with the document
     date_times    the date-times in answers
     client        SupplierClient: one search in, one `Answer` out
+    sender        single requests, each in its slot, and where they are redirected
     answer        `Answer`, the result of one search, and `Failure`, why there is none
     outcomes      what an `Answer` means for its cells
     auth          OAuth client credentials as an httpx authentication flow

@@ -6,10 +6,8 @@ only followed within the origin; no cookie is kept; and a request takes about ha
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import replace
 from functools import cache
 from typing import Self
 
@@ -20,24 +18,13 @@ from pipeline.domain.search import Operation
 from pipeline.settings import Clock, Settings, utc_now
 from pipeline.supplier.answer import Answer, Failure
 from pipeline.supplier.auth import TOKEN_PATH, USER_AGENT, ClientCredentials, TokenUnavailable
-from pipeline.supplier.bodies import UnreadableBody, inflate
-from pipeline.supplier.connection import SLOT, PooledTransport
-from pipeline.supplier.envelope import failure_in, has_offers
-from pipeline.supplier.error_bodies import server_failure
-from pipeline.supplier.exchange import Limits, Reply, exchange
-from pipeline.supplier.failures import failure_of_status
-from pipeline.supplier.pacer import Allowance, Pace, Pacer, Slot, Unlimited
-from pipeline.supplier.rate_store import RedisLeases
+from pipeline.supplier.connection import PooledTransport
+from pipeline.supplier.envelope import has_offers
+from pipeline.supplier.exchange import Limits, failure_of_reply
+from pipeline.supplier.pacer import Allowance, Pace, Unlimited
 from pipeline.supplier.retries import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
-from pipeline.supplier.shared_pace import SharedPacer
-from pipeline.supplier.store_away import Patience, RateStoreAway
+from pipeline.supplier.sender import Sender, pace_of
 
-# Redirects that one request follows: 307 and 308, within the supplier's origin.
-_MOST_REDIRECTS = 5
-_CIRCLE = "HTTP {}, endless redirects; addresses requested: {}"
-_KEEPING_REDIRECTS = frozenset({httpx.codes.TEMPORARY_REDIRECT, httpx.codes.PERMANENT_REDIRECT})
-
-_TOKEN_BYTES = 64 * 1024
 _HEADER_CHARACTERS = 200
 
 
@@ -64,19 +51,15 @@ class SupplierClient:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.base_url = base_url.rstrip("/")
-        # Total seconds that searches have waited for their turn.
-        self.paced_seconds = 0.0
         self._auth = auth
         self._pacer = pacer
         self._in_flight = asyncio.Semaphore(concurrency)
         self._attempts = attempts
         self._limits = limits
-        self._extensions = self._limits.extensions
-        self._allowance: Allowance = allowance or Unlimited()
+        self._sender = Sender(
+            pacer, limits, allowance or Unlimited(), transport=transport, wall_clock=wall_clock, sleep=sleep
+        )
         self._backoff = backoff or Backoff()
-        self._open_transport = transport
-        # By scheme, host and port: a pool for clear text verifies no certificates.
-        self._transports: dict[tuple[bytes, bytes], httpx.AsyncBaseTransport] = {}
         self._wall_clock = wall_clock
         self._sleep = sleep
         self._was_ever_reached = False
@@ -124,29 +107,25 @@ class SupplierClient:
         return cls(
             base,
             auth,
-            pacer=_pace(settings, base),
+            pacer=pace_of(settings, base),
             concurrency=settings.in_flight,
             attempts=settings.attempts,
-            limits=Limits(
-                connect_seconds=settings.connect_timeout_seconds,
-                read_seconds=settings.read_timeout_seconds,
-                body_bytes=settings.max_body_bytes,
-            ),
+            limits=Limits(settings.connect_timeout_seconds, settings.read_timeout_seconds, settings.max_body_bytes),
             allowance=allowance,
             wall_clock=now or settings.clock,
         )
 
     async def __aenter__(self) -> Self:
-        for address in (self.base_url, self._auth.address):
-            origin = _origin(httpx.URL(address))
-            if origin not in self._transports:
-                self._transports[origin] = self._open_transport(address)
+        self._sender.open(self.base_url, self._auth.address)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._pacer.close()
-        while self._transports:
-            await self._transports.popitem()[1].aclose()
+        await self._sender.close()
+
+    @property
+    def paced_seconds(self) -> float:
+        """Total seconds that searches have waited for their turn."""
+        return self._sender.paced_seconds
 
     async def ask(self, operation: Operation, body: bytes, *, attempts: int | None = None) -> Answer:
         """Send `body` and return the answer, or why there is none after all attempts.
@@ -196,7 +175,7 @@ class SupplierClient:
                 answer: Answer | None = None
                 while True:
                     if outgoing is not request:
-                        response = await self._token(outgoing)
+                        response = await self._sender.token(outgoing)
                     elif answer is not None and operation is Operation.QUOTE:
                         return answer
                     else:
@@ -225,34 +204,14 @@ class SupplierClient:
                 )
 
     async def _search(self, operation: Operation, request: httpx.Request, sent: int) -> Answer:
-        """Send a search in its slot, after `sent` requests, and return its answer."""
-        been_at = {request.url}
-        while True:
-            sent += 1
-            asked_at = time.monotonic()
-            slot = await self._pacer.slot()
-            self.paced_seconds += time.monotonic() - asked_at
-            try:
-                await self._take_call()
-                started_at = self._wall_clock()
-                reply = await self._exchange(request, slot, self._limits.body_bytes)
-            finally:
-                slot.sent()
-            if reply.status not in _KEEPING_REDIRECTS or operation is Operation.QUOTE:
-                break
-            target = _within_origin(request.url, reply.location)
-            if target is None:
-                break
-            if target in been_at or len(been_at) > _MOST_REDIRECTS:
-                reply = replace(reply, failure=Failure.REDIRECT, detail=_CIRCLE.format(reply.status, len(been_at)))
-                break
-            been_at.add(target)
-            request = httpx.Request("POST", target, headers=request.headers, content=request.content)
-        secrets = self._auth.secrets
+        """Send a search, after `sent` requests, and return its answer, without the secrets that it repeats."""
+        may_move = operation is not Operation.QUOTE
+        reply, started_at, sent = await self._sender.search(request, sent, may_move=may_move)
+        secrets, limit = self._auth.secrets, self._limits.body_bytes
         # Cut only now: the beginning of a secret would not be recognised.
         headers = {name: secrets.redact_answered(value)[:_HEADER_CHARACTERS] for name, value in reply.headers.items()}
-        reply = replace(reply, headers=headers)
-        failure, detail = _judged(operation, reply, self._limits.body_bytes)
+        reply.headers = headers
+        failure, detail = failure_of_reply(operation, reply, limit)
         self._was_ever_reached |= failure is not Failure.UNREACHABLE
         if operation is Operation.QUOTE:
             self._refuse_forbidden_quotes(reply.status, is_allowed=failure is None)
@@ -262,7 +221,6 @@ class SupplierClient:
         is_error = reply.status != httpx.codes.OK
         if body and (is_error or not has_offers(operation, body, encoding)):
             # Some suppliers repeat the token in their error, and its text is shown and exported.
-            limit = self._limits.body_bytes
             body, encoding = secrets.redact_body(body, encoding, limit_bytes=limit, is_error=is_error)
         return Answer(
             reply.status,
@@ -277,16 +235,6 @@ class SupplierClient:
             headers,
         )
 
-    async def _take_call(self) -> None:
-        """Take one of the day's calls, once their store can be reached."""
-        while True:
-            try:
-                return self._allowance.take()
-            except RateStoreAway as away:
-                if away.again_after_seconds is None:
-                    raise
-                await self._sleep(away.again_after_seconds)
-
     def _refuse_forbidden_quotes(self, status: int | None, *, is_allowed: bool) -> None:
         """Raise TokenRefused if a quote is forbidden and none was allowed before: the token lacks the scope."""
         self._is_a_quote_allowed |= is_allowed
@@ -295,71 +243,8 @@ class SupplierClient:
                 f"The supplier answered {status} to the quote: its token does not allow quotes.", hint=CHECK_SCOPES
             )
 
-    async def _token(self, request: httpx.Request) -> httpx.Response:
-        """Send a token request in its slot. The day's allowance counts searches only."""
-        slot = await self._pacer.slot()
-        try:
-            reply = await self._exchange(request, slot, _TOKEN_BYTES)
-        finally:
-            slot.sent()
-        if reply.status is None or reply.failure is not None:
-            raise TokenUnavailable(reply.detail, is_unreachable=reply.failure is Failure.UNREACHABLE)
-        try:
-            # Not by httpx, which inflates without a limit.
-            body = inflate(reply.body, reply.headers.pop("content-encoding", ""), limit_bytes=_TOKEN_BYTES)
-        except UnreadableBody as error:
-            if reply.status == httpx.codes.OK:
-                raise TokenUnavailable(f"the token endpoint answered 200: {error}") from None
-            body = b""
-        reply.headers.pop("content-length", None)
-        return httpx.Response(reply.status, headers=reply.headers, content=body)
-
-    async def _exchange(self, request: httpx.Request, slot: Slot, limit_bytes: int) -> Reply:
-        request.extensions = {**self._extensions, SLOT: slot}
-        transport = self._transports[_origin(request.url)]
-        return await exchange(transport, request, seconds=self._limits.exchange_seconds, limit_bytes=limit_bytes)
-
-
-def _origin(url: httpx.URL) -> tuple[bytes, bytes]:
-    return url.raw_scheme, url.netloc
-
 
 @cache
 def _of_status(status: int) -> httpx.Response:
     """Return a response for the authentication flow, which reads its status alone."""
     return httpx.Response(status)
-
-
-def _judged(operation: Operation, reply: Reply, limit_bytes: int) -> tuple[Failure | None, str]:
-    """Return why a reply is not an answer, with a short text; None: it is one."""
-    if reply.status is None or reply.failure is not None:
-        return reply.failure, reply.detail
-    failure, detail = failure_of_status(reply.status, reply.headers, reply.body, location=reply.location)
-    # A quote may have made a reservation whatever its answer says, so `quote` reads it.
-    if failure is None and operation is not Operation.QUOTE:
-        encoding = reply.headers.get("content-encoding", "")
-        if reply.status == httpx.codes.OK:
-            return failure_in(operation, reply.body, encoding, limit_bytes=limit_bytes)
-        if (code := server_failure(reply.body, encoding)) is not None:
-            return Failure.SERVER_ERROR, f"HTTP {reply.status} with error {code}"
-    return failure, detail
-
-
-def _within_origin(url: httpx.URL, location: str) -> httpx.URL | None:
-    """Return the target of a redirect within the same origin; None: another origin, or no target."""
-    try:
-        target = url.join(location)
-    except (httpx.InvalidURL, ValueError):
-        return None
-    # As they are written: a host that cannot be shown in its own letters is another one, and no error.
-    is_same = (target.raw_scheme, target.raw_host, target.port) == (url.raw_scheme, url.raw_host, url.port)
-    return target.copy_with(fragment=None) if location and is_same and target.userinfo == url.userinfo else None
-
-
-def _pace(settings: Settings, base_url: str) -> Pace:
-    """Return the pacer of this process, or the one shared through a store."""
-    if settings.rate_store is None:
-        return Pacer(settings.rate)
-    address = settings.rate_store.get_secret_value()
-    leases = RedisLeases(address, httpx.URL(base_url).netloc.decode())
-    return SharedPacer(settings.rate, leases, Patience(address))

@@ -1,4 +1,4 @@
-"""One request and its response, within limits of time and bytes."""
+"""One request and its response, within limits of time and bytes, and whether it is an answer."""
 
 import asyncio
 from collections.abc import AsyncIterable
@@ -7,8 +7,11 @@ from typing import cast
 
 import httpx
 
+from pipeline.domain.search import Operation
 from pipeline.supplier.answer import Failure
-from pipeline.supplier.failures import NETWORK_ERRORS, failure_of
+from pipeline.supplier.envelope import failure_in
+from pipeline.supplier.error_bodies import server_failure
+from pipeline.supplier.failures import NETWORK_ERRORS, failure_of, failure_of_status
 
 # Headers worth keeping: the day and format of an answer, and ids by which a supplier finds it in its logs.
 HEADERS_OF_INTEREST = {
@@ -101,3 +104,18 @@ async def _read(response: httpx.Response, stated_length: str, limit_bytes: int) 
             raise _BodyTooLarge
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def failure_of_reply(operation: Operation, reply: Reply, limit_bytes: int) -> tuple[Failure | None, str]:
+    """Return why a reply is not an answer, with a short text; None: it is one."""
+    if reply.status is None or reply.failure is not None:
+        return reply.failure, reply.detail
+    failure, detail = failure_of_status(reply.status, reply.headers, reply.body, location=reply.location)
+    # A quote may have made a reservation whatever its answer says, so `quote` reads it.
+    if failure is None and operation is not Operation.QUOTE:
+        encoding = reply.headers.get("content-encoding", "")
+        if reply.status == httpx.codes.OK:
+            return failure_in(operation, reply.body, encoding, limit_bytes=limit_bytes)
+        if (code := server_failure(reply.body, encoding)) is not None:
+            return Failure.SERVER_ERROR, f"HTTP {reply.status} with error {code}"
+    return failure, detail
