@@ -59,7 +59,6 @@ LONGER = {
     "pipeline/sandbox/world/profiles.py": "all that is fixed about a simulated property",
     "pipeline/settings.py": "every setting with its help",
     "pipeline/supplier/requests.py": "the requests of the supplier's document, with their bounds",
-    "pipeline/sweep/collect.py": "the loop that sends searches, and its endings",
 }
 
 

@@ -27,8 +27,9 @@ from pipeline.supplier.pacer import Unlimited
 from pipeline.supplier.rate_mark import RateProbe
 from pipeline.supplier.shared_calls import SharedCalls
 from pipeline.sweep import plan_of
-from pipeline.sweep.collect import Collector, Tally
+from pipeline.sweep.collect import Collector
 from pipeline.sweep.outage import samples_of
+from pipeline.sweep.progress import Tally
 
 # How often a worker asks the store whether another one has landed a shard: the other searches do not wait for it.
 _LOOK_SECONDS = 0.25

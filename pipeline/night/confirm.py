@@ -28,7 +28,7 @@ from pipeline.publish.refresh import catch_up, refresh
 from pipeline.replay.finding import Row
 from pipeline.settings import Clock, Settings
 from pipeline.supplier.answer import Ask
-from pipeline.sweep.collect import record_of
+from pipeline.sweep.open_shards import record_of
 
 logger = logging.getLogger(__name__)
 

@@ -7,22 +7,22 @@ called for each shard that has landed; while it waits, the collection waits.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 
 from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
 from pipeline.domain.errors import CallsUsedUp
-from pipeline.domain.search import NODES_PER_SEARCH, Operation, Search
+from pipeline.domain.search import NODES_PER_SEARCH, Search
 from pipeline.domain.shards import Shard
 from pipeline.lake.raw import RawRecord, second_look
 from pipeline.process.failures import one_failure
 from pipeline.supplier.answer import Answer, Ask
 from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
-from pipeline.sweep.open_shards import Landing, OpenShard, OpenShards
+from pipeline.sweep.open_shards import Landing, OpenShard, OpenShards, record_of
 from pipeline.sweep.outage import Failures, Probes
+from pipeline.sweep.progress import Tally
 
 logger = logging.getLogger(__name__)
 
@@ -37,23 +37,6 @@ Covers = Callable[[int], bool]
 
 # Whether another machine has landed a shard meanwhile.
 HasLanded = Callable[[Shard], Awaitable[bool]]
-
-
-@dataclass(slots=True)
-class Tally:
-    """Progress of a collection, for displays."""
-
-    searches: int = 0
-    requests: int = 0
-    cells: int = 0
-    wire_bytes: int = 0
-    paced_seconds: float = 0.0
-    """Total seconds that workers of a cluster have waited for the rate limit; this machine's client knows its own."""
-
-    def add(self, other: Tally) -> None:
-        """Add what another collection has sent."""
-        for counted in fields(self):
-            setattr(self, counted.name, getattr(self, counted.name) + getattr(other, counted.name))
 
 
 class Collector:
@@ -262,23 +245,3 @@ class Collector:
 
 def _all_if_poisoned(search: Search, answer: Answer) -> tuple[int, ...]:
     return search.property_ids if may_be_poisoned(answer) else ()
-
-
-def record_of(search: Search, request: bytes, answer: Answer, *, is_split: bool) -> RawRecord:
-    """Return the raw record of a search."""
-    return RawRecord(
-        search_id=search.id,
-        request=request,
-        http_status=answer.http_status,
-        content_type=answer.content_type,
-        content_encoding=answer.content_encoding,
-        headers=json.dumps(dict(answer.headers_of_interest), sort_keys=True),
-        body=answer.body,
-        started_at=answer.started_at,
-        ended_at=answer.ended_at,
-        attempts=answer.attempts,
-        failure=answer.failure or "",
-        failure_detail=answer.failure_detail,
-        is_split=is_split,
-        own_property_id=search.property_ids[0] if search.operation is Operation.SINGLE else None,
-    )

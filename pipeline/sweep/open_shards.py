@@ -1,18 +1,21 @@
-"""The shards of a sweep in progress: opened as there is room, each landed once its searches have ended.
+"""The shards of a sweep in progress, and their records: opened as there is room, landed once their searches have ended.
 
 While failures may turn out to be an outage, a shard that ends among them is held. If it landed, its searches would
 count as requested; if it is discarded, they are requested again.
 """
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pipeline.domain.search import Operation, Search
 from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
 from pipeline.lake.raw import RawRecord, encode_shard
+from pipeline.supplier.answer import Answer
 
 # In addition to those that the requests in flight keep open. A slow search keeps its shard open while others continue.
 EXTRA_OPEN_SHARDS = 2
@@ -147,3 +150,23 @@ async def _to_its_end(work: Coroutine[object, object, None]) -> None:
         if not task.cancelled():
             task.exception()
         raise
+
+
+def record_of(search: Search, request: bytes, answer: Answer, *, is_split: bool) -> RawRecord:
+    """Return the raw record of a search."""
+    return RawRecord(
+        search_id=search.id,
+        request=request,
+        http_status=answer.http_status,
+        content_type=answer.content_type,
+        content_encoding=answer.content_encoding,
+        headers=json.dumps(dict(answer.headers_of_interest), sort_keys=True),
+        body=answer.body,
+        started_at=answer.started_at,
+        ended_at=answer.ended_at,
+        attempts=answer.attempts,
+        failure=answer.failure or "",
+        failure_detail=answer.failure_detail,
+        is_split=is_split,
+        own_property_id=search.property_ids[0] if search.operation is Operation.SINGLE else None,
+    )

@@ -1,16 +1,34 @@
 """The progress of a sweep, and who is shown it."""
 
+from __future__ import annotations
+
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, landed
-from pipeline.sweep.collect import Tally
 
 _WATCH_SECONDS = 0.25
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a collection has sent so far, for displays."""
+
+    searches: int = 0
+    requests: int = 0
+    cells: int = 0
+    wire_bytes: int = 0
+    paced_seconds: float = 0.0
+    """Total seconds that workers of a cluster have waited for the rate limit; this machine's client knows its own."""
+
+    def add(self, other: Tally) -> None:
+        """Add what another collection has sent."""
+        for counted in fields(self):
+            setattr(self, counted.name, getattr(self, counted.name) + getattr(other, counted.name))
 
 
 @dataclass(slots=True)

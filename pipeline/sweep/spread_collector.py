@@ -14,8 +14,9 @@ from pipeline.domain.search import Search
 from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
 from pipeline.supplier.pacer import Allowance
-from pipeline.sweep.collect import Collector, Tally
+from pipeline.sweep.collect import Collector
 from pipeline.sweep.normalisers import Normalisers
+from pipeline.sweep.progress import Tally
 
 logger = logging.getLogger(__name__)
 
