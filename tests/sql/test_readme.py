@@ -17,11 +17,13 @@ from pipeline.audit.domain_measures import declared_measures
 from pipeline.audit.rules import declared_rules
 from pipeline.domain.tables import FINDING_COLUMNS, FLAG_ID
 from pipeline.lake.relations import (
+    detectors,
     finding_rules,
     night_relations,
     read_by,
     relation,
     relations,
+    rule_versions,
     size_unit,
     sql_folder,
     views,
@@ -92,6 +94,10 @@ def test_every_rule_is_declared_beside_its_relation():
     for file, (declared, made) in pairs.items():
         assert made - declared == set(), f"declare it in {file}"
         assert declared - made == set(), f"{file} declares what is gone"
+
+
+def test_a_detector_states_the_version_of_its_rules_as_a_number():
+    assert set(detectors()) - rule_versions().keys() == set(), "write it as `1 AS rule_version`, from where it is read"
 
 
 @pytest.mark.parametrize("rule", finding_rules().values(), ids=lambda rule: rule.name)
