@@ -12,11 +12,11 @@ from pipeline.domain.amounts import cost_said
 from pipeline.domain.errors import LakeError
 from pipeline.domain.problem import NOTED, Problem, markets_of, whom_of
 from pipeline.domain.texts import printable
+from pipeline.inputs.case_notes import case_row, cases_query, open_cases, refuse_unknown_places, say_of_case
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
 from pipeline.lake.simulated import simulated_note
 from pipeline.publish.refresh import refresh
-from pipeline.replay.case_notes import case_row, cases_query, open_cases, refuse_unknown_places, say_of_case
 from pipeline.replay.finding import Row
 from pipeline.report.case_problems import problems_of
 from pipeline.settings import read_settings

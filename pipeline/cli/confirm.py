@@ -7,11 +7,11 @@ from rich.console import Console
 from rich.text import Text
 
 from pipeline.cli.terminal import Terminal, listing
+from pipeline.inputs.case_notes import flags_of_cases
 from pipeline.lake import Lake
 from pipeline.lake.simulated import SIMULATED
 from pipeline.night.confirm import ConfirmSummary, confirm
 from pipeline.night.confirm_plan import choose_flags
-from pipeline.replay.case_notes import flags_of_cases
 from pipeline.settings import read_settings
 
 

@@ -11,8 +11,8 @@ from rich.text import Text
 from pipeline.cli.query_values import as_text, json_text
 from pipeline.cli.terminal import Terminal, listing
 from pipeline.domain.errors import NightauditError
+from pipeline.inputs.case_notes import flags_of_cases
 from pipeline.lake import Lake
-from pipeline.replay.case_notes import flags_of_cases
 from pipeline.replay.explain import Explanation, Observation, explain
 from pipeline.report.words import role_said
 from pipeline.settings import read_settings

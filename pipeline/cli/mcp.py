@@ -127,13 +127,13 @@ class _Tools:
 
         Call first about cases of high severity; among these about prices, then about the most costly.
         """
-        from pipeline.replay.case_notes import cases_query
+        from pipeline.inputs.case_notes import cases_query
 
         return self._asked(f"SELECT * EXCLUDE (evidence) FROM ({cases_query({})})", limit)  # noqa: S608 - our own words
 
     def case(self, case_id: Annotated[str, Field(description="Id from `cases`.")]) -> str:
         """Show a case with its notes and its most telling findings; continue with `explain` and `evidence`."""
-        from pipeline.replay.case_notes import case_row
+        from pipeline.inputs.case_notes import case_row
 
         with _reported():
             row = {name: as_json(value) for name, value in case_row(self._lake, case_id).items()}
@@ -166,7 +166,7 @@ class _Tools:
     ) -> str:
         """Trace a finding to its raw answers and recompute it, offline."""
         from pipeline.cli.explain import as_json as explained_as_json
-        from pipeline.replay.case_notes import flags_of_cases
+        from pipeline.inputs.case_notes import flags_of_cases
         from pipeline.replay.explain import explain
 
         with _reported():

@@ -7,5 +7,4 @@ republish   some answers of some nights, normalised and published again in memor
 explain     a finding traced to its raw answers and judged again
 needed      which parts of the state that takes
 drift       how the answers of a sweep differ from the supplier's document
-case_notes  what people wrote about cases
 """

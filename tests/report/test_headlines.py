@@ -14,12 +14,12 @@ from pipeline.audit.quality_page import as_markdown, write_report
 from pipeline.audit.results import Audit, Finding
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.quantities import measured
+from pipeline.inputs.case_notes import say_of_case
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
-from pipeline.replay.case_notes import say_of_case
 from pipeline.report.availability import _cells, _waiting
 from pipeline.report.chart_kinds import around_zero
 from pipeline.report.digest import _quality

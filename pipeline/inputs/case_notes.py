@@ -1,7 +1,8 @@
-"""Cases: findings with one cause to call about, and their annotations."""
+"""Notes that people write about cases, and the cases that they are about: findings with one cause to call about."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -15,7 +16,8 @@ from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import query_published, rows_of
 from pipeline.lake.delta import commit_rows, committed_files
 from pipeline.lake.relations import size_unit
-from pipeline.replay.finding import Row
+
+Row = dict[str, Any]
 
 PREFIX = "case-"
 UNKNOWN = "-"

@@ -13,6 +13,7 @@ from nights import load_night, started_at, sweep_id
 from pipeline.cli.case import show_or_note
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, LakeError
+from pipeline.inputs.case_notes import case_row, flags_of_cases, open_cases, say_of_case
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
@@ -21,7 +22,6 @@ from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
 from pipeline.publish import publish, republish_all
 from pipeline.publish.refresh import catch_up, refresh
-from pipeline.replay.case_notes import case_row, flags_of_cases, open_cases, say_of_case
 
 pytestmark = pytest.mark.slow
 
