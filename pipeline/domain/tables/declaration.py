@@ -92,6 +92,8 @@ SEARCH_ID = required(
 OFFER_NO = required("offer_no", INT, "Position of the offer in the answer, from 0.", lowest=0)
 RAW_ADDRESS = Column("raw_address", TEXT, "Address of the raw answer: object of the lake, #, row.")
 
+OPERATION = required("operation", TEXT, "`multi` or `single`.")
+SOURCE = required("source", TEXT, "`multi` or `detail`: two series that are never mixed.")
 PROPERTY_ID = required("property_id", LONG, "The supplier's property id.")
 MARKET = required("market", TEXT, "Requested market code: the point of sale.")
 PRODUCT_TYPE = required("product_type", TEXT, "`Hotel` or `Package`, as requested.", ("Hotel", "Package"))
@@ -101,8 +103,10 @@ STAY = (
     required("nights", SMALL, "Nights of the stay; the day of departure is check_in + nights.", lowest=1),
     required("party", TEXT, "Guests of all rooms, joined by +; 2c5-9 is two adults with children aged 5 and 9."),
 )
+SOLD_IN = (MARKET, PRODUCT_TYPE)
+STAY_SOLD_IN = (*SOLD_IN, *STAY)
 ASKED = (
-    *(MARKET, PRODUCT_TYPE, *STAY),
+    *STAY_SOLD_IN,
     Column("currency_asked", TEXT, "Requested ISO 4217 code; NULL: none was requested."),
 )
 CELL_KEY = required("cell_key", LONG, "Stable hash of the request, the same for both operations: mart.cell_key.")

@@ -14,6 +14,7 @@ from pipeline.domain.tables.declaration import (
     PROPERTY_ID,
     SEARCH_ID,
     SMALL,
+    SOURCE,
     SWEEP_ID,
     TEXT,
     Column,
@@ -155,6 +156,6 @@ OFFER_CHANGE = Table(
         Column("discount_pct", NUMBER, "Discount as stated; NULL: gone or not stated."),
         Column("floor", MONEY, "minSellablePrice; NULL: gone or not stated."),
         Column("available_rooms", INT, "Rooms still bookable; NULL: gone or not stated."),
-        required("source", TEXT, "`multi` or `detail`: two series that are never mixed."),
+        SOURCE,
     ),
 )

@@ -11,9 +11,10 @@ from pipeline.domain.tables.declaration import (
     MONEY,
     NUMBER,
     OFFER_NO,
-    PRODUCT_TYPE,
     PROPERTY_ID,
     SEARCH_ID,
+    SOLD_IN,
+    SOURCE,
     SWEEP_ID,
     TEXT,
     Column,
@@ -23,9 +24,8 @@ from pipeline.domain.tables.declaration import (
 
 _BY_LEAD = (
     SWEEP_ID,
-    required("source", TEXT, "`multi` or `detail`: two series that are never mixed."),
-    MARKET,
-    PRODUCT_TYPE,
+    SOURCE,
+    *SOLD_IN,
     required("lead_days", INT, "Days from the snapshot to check-in."),
 )
 

@@ -1,7 +1,6 @@
 """The state of what offers promise: their promotions and cancellation policies, from night to night."""
 
 from pipeline.domain.tables.declaration import (
-    ASKED,
     CHECK_IN,
     INSTANT,
     INT,
@@ -10,6 +9,8 @@ from pipeline.domain.tables.declaration import (
     NUMBER,
     PROPERTY_ID,
     SMALL,
+    SOURCE,
+    STAY_SOLD_IN,
     SWEEP_ID,
     TEXT,
     Column,
@@ -96,9 +97,9 @@ POLICY_DRIFT = Table(
     "Append-only.",
     ("source", "property_id", "offer_key_after", "drifted_at"),
     (
-        required("source", TEXT, "`multi` or `detail`: two series that are never mixed."),
+        SOURCE,
         PROPERTY_ID,
-        *ASKED[:-1],
+        *STAY_SOLD_IN,
         required("currency", TEXT, "ISO 4217 code of all money of this row, as sent."),
         Column("room_stay_id", INT, "Requested room that the offers are for, from 0."),
         required("room_id", LONG, "The supplier's room id."),
