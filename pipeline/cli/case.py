@@ -8,9 +8,9 @@ from rich.text import Text
 
 from pipeline.cli.query import show_query
 from pipeline.cli.terminal import Terminal, listing
-from pipeline.domain.amounts import cost_said
 from pipeline.domain.errors import LakeError
 from pipeline.domain.problem import NOTED, Problem, markets_of, whom_of
+from pipeline.domain.quantities import cost_said
 from pipeline.domain.texts import printable
 from pipeline.inputs.case_notes import case_row, cases_query, open_cases, refuse_unknown_places, say_of_case
 from pipeline.lake import Lake

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pipeline.domain.amounts import cost_said
+from pipeline.domain.quantities import cost_said
 from pipeline.domain.texts import in_a_chat
 from pipeline.lake.relations import finding_rules
 from pipeline.notify.alert_rules import Rule

@@ -12,9 +12,8 @@ from typing import Final
 
 import polars as pl
 
-from pipeline.domain.amounts import cost_said
 from pipeline.domain.problem import NOTED, markets_of
-from pipeline.domain.quantities import counted
+from pipeline.domain.quantities import cost_said, counted
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules

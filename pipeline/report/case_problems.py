@@ -6,8 +6,8 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from pipeline.domain.amounts import cost_said
 from pipeline.domain.problem import Problem, markets_of, whom_of
+from pipeline.domain.quantities import cost_said
 from pipeline.lake import Lake
 from pipeline.lake.database import failed_query, open_published
 from pipeline.report.case_rows import with_opening

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from pipeline.domain.amounts import cost_said
+from pipeline.domain.quantities import cost_said
 from pipeline.report.page import Column
 
 COST: Final = Column("cost", "Cost", digits=0)
