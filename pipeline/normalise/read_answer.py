@@ -166,13 +166,22 @@ def _tells(found: wire.Property) -> bool:
 
 def _may_be_empty(properties: Sequence[wire.Property], offers: Offers) -> bool:
     """Return whether a room or product may be empty. Cheap, as nearly all have ids."""
-    if not offers.product_id.null_count and not offers.room_stay_id.null_count:
-        return False
-    rooms = [room for found in properties for room in found.room_stays or ()]
+    is_room_bare = offers.room_stay_id.null_count > 0 and 0 in offers.products_of_room
+    return (is_room_bare and _has_empty_room(properties)) or (
+        offers.product_id.null_count > 0 and _has_empty_product(properties)
+    )
+
+
+def _has_empty_room(properties: Sequence[wire.Property]) -> bool:
     empty = (wire.ListRoomStay(), wire.DetailRoomStay())
-    return any(room.id is None and room in empty for room in rooms) or any(
+    return any(room.id is None and room in empty for found in properties for room in found.room_stays or ())
+
+
+def _has_empty_product(properties: Sequence[wire.Property]) -> bool:
+    return any(
         product.product_id is None and (product.charges is None or product.charges.total is None)
-        for room in rooms
+        for found in properties
+        for room in found.room_stays or ()
         for product in room.products or ()
     )
 
