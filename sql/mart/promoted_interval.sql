@@ -34,7 +34,7 @@ WITH latest AS NOT MATERIALIZED (
 ),
 
 -- Histories of more than one interval. An offer that has stayed the same needs no look at its history, and most have.
-observed AS MATERIALIZED (
+observed AS (
     SELECT
         history.source,
         history.property_id,
@@ -77,51 +77,47 @@ observed AS MATERIALIZED (
         )
 ),
 
+-- The values of each offer over all its intervals. Not joined as an aggregate of `observed`: DuckDB 2.0.0 waited
+-- forever where a LIMIT ended that join over millions of offers, also without the optimizer that our sessions lack.
 of_offer AS (
     SELECT
-        observed.source,
-        observed.property_id,
-        observed.offer_key,
-        max(observed.total) FILTER (WHERE observed.is_priced) AS highest,
-        greatest(max(observed.days_unseen), max(observed.longest_unseen_days)) AS longest_unseen_days,
+        observed.*,
+        max(observed.total) FILTER (WHERE observed.is_priced) OVER of_key AS highest,
+        greatest(max(observed.days_unseen) OVER of_key, max(observed.longest_unseen_days) OVER of_key)
+            AS longest_unseen,
         max(observed.total) FILTER (
             WHERE observed.is_priced
             AND NOT observed.is_below
             AND mart.utc(observed.last_seen_at) >= mart.utc(observed.plain_seen_at) - to_days(analysis.reference_days)
-        ) AS dearest_plain
+        ) OVER of_key AS dearest_plain,
+        analysis.reference_days
     FROM observed
     CROSS JOIN ref.analysis AS analysis
-    GROUP BY observed.source, observed.property_id, observed.offer_key
+    WINDOW of_key AS (PARTITION BY observed.source, observed.property_id, observed.offer_key)
 )
 
 SELECT
-    observed.source,
-    observed.property_id,
-    observed.offer_key,
-    observed.market,
-    observed.product_type,
-    observed.valid_from,
-    observed.last_seen_at,
-    observed.total,
-    observed.snapshots,
-    observed.is_below,
-    observed.latest_seen_at,
-    observed.plain_before,
-    observed.plain_seen_at,
-    observed.began_at,
+    of_offer.source,
+    of_offer.property_id,
+    of_offer.offer_key,
+    of_offer.market,
+    of_offer.product_type,
+    of_offer.valid_from,
+    of_offer.last_seen_at,
+    of_offer.total,
+    of_offer.snapshots,
+    of_offer.is_below,
+    of_offer.latest_seen_at,
+    of_offer.plain_before,
+    of_offer.plain_seen_at,
+    of_offer.began_at,
     of_offer.dearest_plain,
-    observed.valid_from < observed.began_at
-    AND mart.utc(observed.last_seen_at) >= mart.utc(observed.began_at) - to_days(analysis.reference_days) AS is_before,
+    of_offer.valid_from < of_offer.began_at
+    AND mart.utc(of_offer.last_seen_at) >= mart.utc(of_offer.began_at) - to_days(of_offer.reference_days) AS is_before,
     of_offer.highest,
-    of_offer.longest_unseen_days
-FROM observed
-INNER JOIN of_offer
-    ON
-        of_offer.source = observed.source
-        AND of_offer.property_id = observed.property_id
-        AND of_offer.offer_key = observed.offer_key
-CROSS JOIN ref.analysis AS analysis
-WHERE observed.is_priced
+    of_offer.longest_unseen AS longest_unseen_days
+FROM of_offer
+WHERE of_offer.is_priced
 
 UNION ALL
 
