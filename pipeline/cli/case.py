@@ -9,7 +9,7 @@ from rich.text import Text
 from pipeline.cli.query import show_query
 from pipeline.cli.terminal import Terminal, listing
 from pipeline.domain.errors import LakeError
-from pipeline.domain.problem import NOTED, Problem, markets_of, whom_of
+from pipeline.domain.problem import NOTED, Problem, markets_of, status_of, whom_of
 from pipeline.domain.quantities import cost_said
 from pipeline.domain.texts import printable
 from pipeline.inputs.case_notes import case_row, cases_query, open_cases, refuse_unknown_places, say_of_case
@@ -128,7 +128,7 @@ def _opened_at(case: Row) -> datetime:
 def _print(case: Row) -> None:
     console = Terminal(soft_wrap=True, highlight=False)
     facts = [
-        ("Case", f"{case['case_id']} ({case['status']}, {case['severity']})"),
+        ("Case", f"{case['case_id']} ({status_of(case)}, {case['severity']})"),
         ("Problem", f"{finding_rules()[case['rule']].title} ({case['rule']})"),
         ("Where", _where(case)),
         ("Finding", case["finding"]),

@@ -44,6 +44,13 @@ def markets_of(case: Mapping[str, Any]) -> str:
     return case["market"] or ", ".join(case["markets"]) or "all markets"
 
 
+def status_of(case: Mapping[str, Any]) -> str:
+    """Return the status of a case of `report.finding_case` in words: `back` if it is new, but had ended before."""
+    # Files of earlier versions lack the time at which a case opened.
+    opened_at = case.get("opened_at") or case["first_seen_at"]
+    return "back" if case["status"] == "new" and opened_at > case["first_seen_at"] else str(case["status"])
+
+
 # Columns of a case with what people have noted about it, and their labels.
 NOTED = {"acknowledged_at": "Acknowledged", "muted_until": "Muted until", "owner": "Owner", "note": "Note"}
 

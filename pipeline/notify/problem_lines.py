@@ -22,10 +22,11 @@ def _words(problem: Problem, case_pages: Mapping[str, str]) -> str:
     place = in_a_line(", ".join(filter(None, (problem.whom, problem.markets))))
     cost = f"Cost: {problem.cost}, found" if problem.cost else "Found"
     since = f"{cost} since {problem.since:%-d %b %Y}."
+    back = " It is back: it had ended before." if problem.status == "back" else ""
     ended = f" Ended: {problem.why_it_ended}." if problem.why_it_ended else ""
     ids = [in_a_line(case_id) for case_id in problem.cases]
     more = f" and {len(ids) - _IDS:,} more" if len(ids) > _IDS else ""
-    line = f"{place}: {problem.title}. {in_a_line(problem.finding)} {since}{ended} ({' '.join(ids[:_IDS])}{more})"
+    line = f"{place}: {problem.title}. {in_a_line(problem.finding)} {since}{back}{ended} ({' '.join(ids[:_IDS])}{more})"
     paged = next((case_id for case_id in problem.cases if case_id in case_pages), None)
     if paged is None:
         return line

@@ -87,9 +87,13 @@ def _named(new: pl.DataFrame) -> str:
     """Return new problems with their properties, the most costly first."""
     if not new.height:
         return ","
-    named = [f"{row['rule_words']} ({_name(row)})" for row in new.head(_NAMED).iter_rows(named=True)]
+    named = [f"{row['rule_words']} ({_name(row)}{_back(row)})" for row in new.head(_NAMED).iter_rows(named=True)]
     more = [f"and {new.height - _NAMED:,} more"] if new.height > _NAMED else []
     return f": {'; '.join([*named, *more])}."
+
+
+def _back(row: Mapping[str, Any]) -> str:
+    return ", back" if row["status_words"] == "back" else ""
 
 
 def _most_urgent(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

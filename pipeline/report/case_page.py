@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-from pipeline.domain.problem import NOTED, markets_of
+from pipeline.domain.problem import NOTED, markets_of, status_of
 from pipeline.domain.quantities import cost_said, counted
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
@@ -138,7 +138,7 @@ def _tiles(case: Row) -> list[tuple[str, str]]:
             (f"{case['closed_at']:%-d %b %Y}", "ended"),
         ]
     return [
-        (case["status"], f"severity {case['severity']}"),
+        (status_of(case), f"severity {case['severity']}"),
         (cost or "–", "cost: one price difference a stay, added up" if cost else "cost: not about an amount"),
         (shown(size[0], 0), size[1]),
         (f"{case['exposure_weight']:g}", "weight (1 per property if you loaded none)"),

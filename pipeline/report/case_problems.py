@@ -62,7 +62,7 @@ def _problem(line: _Row, cases: list[_Row]) -> Problem:
     of_scope = {"property": markets or "", "supplier": ", ".join(first["markets"])}
     return Problem(
         cases={case["case_id"]: _market_and_cost(case) for case in cases},
-        status=first["status"],
+        status=line.get("status_words", first["status"]),
         title=line["rule_words"],
         whom=whom_of(first),
         markets=of_scope.get(first["scope"], ""),

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from pipeline.domain.problem import status_of
 from pipeline.domain.quantities import counted
 from pipeline.report.cost import COST, NOTE, SINCE, cost_and_since, costly_first, with_amounts_as_text
 from pipeline.report.findings import by_severity, most_severe
@@ -37,7 +38,9 @@ def described(reader: Reader, cases: pl.DataFrame) -> pl.DataFrame:
     has_page = pl.col("property_id").is_in(list(reader.linked_properties))
     its_page = pl.when(has_page).then(pl.format(f"{PROPERTY_PAGES}/{{}}.html", "property_id")).alias("property_page")
     in_markets = pl.col("markets").list.join(", ")
-    return cases.with_columns(said, unit, whom, texts, reader.case_page, its_page, in_markets)
+    status = pl.struct("status", "opened_at", "first_seen_at").map_elements(status_of, return_dtype=pl.String)
+    named = status.alias("status_words")
+    return cases.with_columns(said, unit, whom, texts, reader.case_page, its_page, in_markets, named)
 
 
 def _of_supplier(reader: Reader, cases: pl.DataFrame) -> pl.Expr:
@@ -75,6 +78,8 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
         .group_by(by, maintain_order=True)
         .agg(
             pl.col("rule_words", "status", "scope", "property_id", "property_name").first(),
+            # In a market where it never ended before, the problem is new.
+            pl.coalesce(pl.col("status_words").filter(pl.col("status_words") == "new").first(), "status_words").first(),
             most_severe(),
             many.str.join(", ").alias("market"),
             pl.col("flags").sum(),
@@ -149,7 +154,7 @@ def new_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
         "new_cases",
         f"{problems(opened)} opened: {by_severity(calls(opened))}" if opened.height else "No problem opened",
         "Each line is one problem: one rule at one property, in every market where it was found; market codes link to "
-        f"both answers side by side. The most costly come first. {NOTE}",
+        f"both answers side by side. What is back had ended before. The most costly come first. {NOTE}",
         opened,
         "The rules found no new problem. A case opens on the night a rule first finds something.",
         "All problems are new: this is the first published night. " if is_first_night else "",
@@ -196,7 +201,7 @@ def _section(name: str, title: str, note: str, cases: pl.DataFrame, why_empty: s
             COST,
             SINCE,
             Column("market", "Markets", is_wide=True),
-            *named(severity="Severity", status="Status"),
+            *named(severity="Severity", status_words="Status"),
             Column("finding", "In words, and evidence by market", is_wide=True, below="without_page", links="pages"),
         ],
         why_empty=why_empty,

@@ -28,7 +28,7 @@ def cases_section(lines: pl.DataFrame) -> Section:
             COST,
             SINCE,
             Column("market", "Markets", is_wide=True),
-            *named(severity="Severity", status="Status"),
+            *named(severity="Severity", status_words="Status"),
             Column("finding", "In words, and the evidence by market", is_wide=True, links="pages"),
         ],
         source="report.finding_case",

@@ -88,7 +88,7 @@ def role_said(role: str) -> str:
 # Printed words that follow each other otherwise than by letter, by column.
 _ORDERS: Final[Mapping[str, Sequence[str]]] = {
     "severity": ("high", "medium", "low"),
-    "status": ("new", "open", "acknowledged", "muted"),
+    "status_words": ("new", "back", "open", "acknowledged", "muted"),
     # Of several dimensions: weekdays are the only ones.
     "value_words": tuple(_VALUES["weekday"].values()),
 }

@@ -236,6 +236,8 @@ def test_a_line_of_a_problem_names_its_markets_once_and_says_what_its_page_is_ab
     assert lines_of({"case-b": "https://x/b.html"}).splitlines()[1] == "  SE, 30 EUR: https://x/b.html"
     of_one = lines_of({"case-a": "https://x/a.html"}, cases={"case-a": "DE, 60 EUR"})
     assert of_one.splitlines()[1] == "  https://x/a.html"
+    is_back = lines_of(status="back", why_it_ended="")
+    assert is_back == f"{said} It is back: it had ended before. (case-a case-b)"
     many = {f"case-{number}": "DE" for number in range(9)}
     assert lines_of(cases=many).endswith("(case-0 case-1 case-2 case-3 case-4 and 4 more)")
 

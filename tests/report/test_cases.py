@@ -20,6 +20,7 @@ from pipeline.report.page import Section
 from pipeline.report.read import Reader
 from pipeline.report.scope import Scope
 from pipeline.report.which_pages import costly_properties
+from pipeline.report.words import place_said
 
 OCTOBER = datetime(2026, 10, 14, 2, tzinfo=UTC)
 
@@ -44,8 +45,10 @@ def case(case_id: str, market: str | None, property_id: int | None = 7, **said: 
         "exposure_eur": Decimal(5),
         "amounts": [{"currency": "EUR", "amount": Decimal(5)}],
         "opened_at": OCTOBER,
+        "first_seen_at": OCTOBER,
     }
-    return row | {"evidence": [{"flag_id": f"b-{case_id}", "finding": f"Of {market}."}]} | said
+    row |= {"evidence": [{"flag_id": f"b-{case_id}", "finding": f"Of {market}."}]} | said
+    return {"status_words": row["status"]} | row
 
 
 def frame(*rows: dict[str, object]) -> pl.DataFrame:
@@ -79,6 +82,23 @@ def test_one_problem_in_several_markets_is_one_line_that_names_them_and_their_ca
         {"text": "SE", "href": "cases/case-1.html"},
     ]
     assert found[1]["finding"] == "2 offers for 1 stay, +4.0%. Of GB."
+
+
+def test_a_new_problem_that_had_ended_before_is_back_unless_it_is_new_in_a_market():
+    back = {"status": "new", "status_words": "back"}
+    cases = frame(
+        case("case-1", "SE", **back),
+        case("case-2", "DE", **back),
+        case("case-3", "SE", 8, **back),
+        case("case-4", "DE", 8, status="new"),
+    )
+    section = new_cases_section(cases, is_first_night=False)
+    (status,) = (column for column in section.columns if column.label == "Status")
+    assert [(row["property_id"], status.text(row)) for row in section.rows] == [(7, "back"), (8, "new")]
+    assert [place_said(status.name, word) for word in ("new", "back", "open")] == [0, 1, 2]
+    opened = cases_points(cases)[0].text
+    assert "(Hotel 7, back)" in opened
+    assert "(Hotel 8)" in opened
 
 
 def test_what_was_acknowledged_is_no_line_of_what_waits():
