@@ -186,6 +186,8 @@ def _regret(reader: Reader) -> Section:
         "report.regret_of_waiting", order="source DESC, market, product_type, lead_days DESC"
     ).with_columns(gone_pct=100 * pl.col("gone_share"), cheaper_pct=100 * pl.col("cheaper_later_share"))
     lists = regret.filter((pl.col("source") == "multi") & pl.col("lowest_later_pct").is_not_null())
+    # On the last day before check-in there is no later answer, so nothing to say.
+    answered_later = regret.filter(pl.col("answered_later") > 0)
     lowest = "Lowest price later, percent"
     return Section(
         "regret_of_waiting",
@@ -205,11 +207,12 @@ def _regret(reader: Reader) -> Section:
             Column("last_pct", "Last seen", "%", 1, is_change=True),
             Column("gone_pct", "Gone later", "%", 1),
         ],
-        why_empty=f"This section fills once stays that were observed earlier have begun{_from(reader)}."
-        if regret.is_empty()
+        why_empty=f"This section fills once stays that were observed on several nights have begun{_from(reader)}."
+        if answered_later.is_empty()
         else "",
         shown=_LEAD_DAYS_SHOWN,
         source="report.regret_of_waiting",
+        lines=answered_later,
     )
 
 

@@ -92,14 +92,18 @@ def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
     # The very first night is left out, as all its offers are new.
     recent = reader.nights[:-1][:_RECENT]
     new = sum(each["offers_first"] + each["offers_back"] for each in recent)
-    gone, days = sum(each["offers_gone"] for each in recent), counted(len(recent), "night")
+    gone = sum(each["offers_gone"] for each in recent)
+
+    def in_all(offers: int) -> str:
+        return f"; {offers:,} over the last {len(recent)} nights" if len(recent) > 1 else ""
+
     # A check-in date that was not requested before brings offers, but the market did not grow.
     first_asked = reader.total("offers_of_new_cells")["offers"]
-    of_these = f", {first_asked:,} of them in cells first answered tonight" if first_asked else ""
+    of_these = f", {first_asked:,} of them in cells first answered now" if first_asked else ""
     return [
         *of_all,
-        (shown(night["offers_first"] + night["offers_back"], 0), f"offers new or back{of_these}; {new:,} in {days}"),
-        (shown(night["offers_gone"], 0), f"offers gone; {gone:,} in {days}"),
+        (shown(night["offers_first"] + night["offers_back"], 0), f"offers new or back tonight{of_these}{in_all(new)}"),
+        (shown(night["offers_gone"], 0), f"offers gone tonight{in_all(gone)}"),
         *limited,
     ]
 

@@ -446,8 +446,10 @@ def test_offers_that_came_and_went_are_counted_tonight_and_over_the_last_nights(
         (tile["value"], tile["label"]) for tile in json.loads(page.file.with_name("digest.json").read_text())["tiles"]
     ]
     # Property 4 came on the night before, and 3 was not requested since: it is not known to be gone.
-    assert ("0", "offers new or back; 1 in 2 nights") in tiles
-    assert [label for _, label in tiles if label.startswith("offers gone")] == ["offers gone; 0 in 2 nights"]
+    assert ("0", "offers new or back tonight; 1 over the last 2 nights") in tiles
+    assert [label for _, label in tiles if label.startswith("offers gone")] == [
+        "offers gone tonight; 0 over the last 2 nights"
+    ]
 
 
 @pytest.mark.slow
@@ -459,7 +461,7 @@ def test_offers_of_stays_that_were_not_requested_before_are_told_apart(lake):
     tiles = {
         tile["label"]: tile["value"] for tile in json.loads(page.file.with_name("digest.json").read_text())["tiles"]
     }
-    assert tiles["offers new or back, 1 of them in cells first answered tonight; 2 in 2 nights"] == "2"
+    assert tiles["offers new or back tonight, 1 of them in cells first answered now; 2 over the last 2 nights"] == "2"
 
 
 @pytest.mark.slow
@@ -614,5 +616,5 @@ def test_markets_with_the_least_on_sale_may_have_different_numbers_of_cells():
 def test_the_first_night_says_when_waiting_can_be_judged(dearer_and_cheaper):
     first = f"{STAY['check_in']:%-d %b %Y}"
     (page,) = write_reports(dearer_and_cheaper, ["availability"])
-    said = f"This section fills once stays that were observed earlier have begun; the first of them begins on {first}."
+    said = f"once stays that were observed on several nights have begun; the first of them begins on {first}."
     assert said in page.file.read_text()
