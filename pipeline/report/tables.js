@@ -143,11 +143,16 @@
       // Text by the numbers in it: 7–13 before 30–59.
       const order = (one, other) => isNumber ? one - other : one.localeCompare(other, undefined, {numeric: true});
       const values = new Map(rows.map((row) => [row, value(row)]));
+      // Amounts in different currencies are not compared: each currency, or other unit, stands by itself.
+      const unit = (row) => isNumber ? row.cells[at].textContent.replace(/[-+−\d.,\s]/g, "") : "";
+      const units = new Map(rows.map((row) => [row, unit(row)]));
+      const groups = [...new Set(units.values())];
       body.append(...[...rows].sort((first, second) => {
         const [one, other] = [values.get(first), values.get(second)];
         // What is missing comes last in either direction.
         if (one === null || other === null) return (one === null) - (other === null);
-        return down ? order(other, one) : order(one, other);
+        const apart = groups.indexOf(units.get(first)) - groups.indexOf(units.get(second));
+        return apart || (down ? order(other, one) : order(one, other));
       }));
       heads.forEach((head, place) => {
         if (place === at) head.setAttribute("aria-sort", down ? "descending" : "ascending");

@@ -94,19 +94,22 @@ def test_a_table_sorts_by_what_is_clicked_and_shows_what_is_typed(browser, page_
     assert said == []
 
 
-def test_what_is_missing_comes_last_in_either_direction(browser, tmp_path):
+def test_what_is_missing_comes_last_in_either_direction_and_currencies_stay_apart(browser, tmp_path):
     rows = pl.DataFrame(
         {
             "property_id": range(4),
             "property_name": [f"Hotel {number}" for number in range(4)],
             "cost": [None, 22.0, -5.0, 1_300.0],
             "city": ["Oslo", None, "Riga", "Praha"],
+            "total": [90.0, 1_200.0, 300.0, 800.0],
+            "currency": ["EUR", "SEK", "EUR", "SEK"],
         }
     )
     columns = [
         Column("property_name", "Property", is_wide=True),
         Column("cost", "Cost", digits=0),
         Column("city", "City"),
+        Column("total", "Total", digits=2, currency="currency"),
     ]
     night = {"snapshot_date": "2030-01-01", "sweep_id": "one", "supplier": "sandbox", "is_simulated": True}
     file = tmp_path / "index.html"
@@ -115,7 +118,7 @@ def test_what_is_missing_comes_last_in_either_direction(browser, tmp_path):
     page = browser.new_page()
     page.goto(file.as_uri())
     orders = {}
-    for name in ("Cost", "City"):
+    for name in ("Cost", "City", "Total"):
         for _ in range(2):
             page.get_by_role("button", name=name).click()
             orders[name, page.locator("th[aria-sort]").get_attribute("aria-sort")] = [
@@ -126,6 +129,9 @@ def test_what_is_missing_comes_last_in_either_direction(browser, tmp_path):
         ("Cost", "ascending"): [2, 1, 3, 0],
         ("City", "ascending"): [0, 3, 2, 1],
         ("City", "descending"): [2, 3, 0, 1],
+        # No currency is compared with another one.
+        ("Total", "descending"): [2, 0, 1, 3],
+        ("Total", "ascending"): [0, 2, 3, 1],
     }
 
 
@@ -137,12 +143,12 @@ def test_words_sort_as_they_follow_each_other_and_not_by_letter(browser, tmp_pat
             "property_id": range(6),
             "property_name": [f"Hotel {number}" for number in range(6)],
             "severity": ["low", "high", "medium", "high", "low", "medium"],
-            "status": ["muted", "acknowledged", "open", "new", "open", "new"],
+            "status_words": ["muted", "acknowledged", "open", "new", "open", "new"],
             "value_words": days,
             "room": ["Room 10", "Room 9", "Room 1", "Suite", "Attic", "Room 2"],
         }
     )
-    columns = [Column("property_name", "Property", is_wide=True), *named(severity="Severity", status="Status")]
+    columns = [Column("property_name", "Property", is_wide=True), *named(severity="Severity", status_words="Status")]
     columns += named(value_words="Value", room="Room")
     night = {"snapshot_date": "2030-01-01", "sweep_id": "one", "supplier": "sandbox", "is_simulated": True}
     file = tmp_path / "index.html"
