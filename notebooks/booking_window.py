@@ -15,9 +15,10 @@ def _():
     from pipeline.domain.errors import NightauditError
     from pipeline.lake import Lake
     from pipeline.lake.database import open_published
+    from pipeline.report.charts import SERIES
     from pipeline.settings import read_settings
 
-    return Lake, NightauditError, alt, mo, open_published, pl, read_settings
+    return Lake, NightauditError, SERIES, alt, mo, open_published, pl, read_settings
 
 
 @app.cell
@@ -75,6 +76,19 @@ def _(ask, mo):
     furthest = mo.ui.slider(5, 365, value=60, label="Maximum days before check-in", show_value=True)
     mo.hstack([markets, product_type, ending, furthest], justify="start", wrap=True)
     return ending, furthest, markets, product_type
+
+
+@app.cell
+def _(SERIES, alt, ask, markets):
+    # The colours of the pages, whichever markets are chosen.
+    _every = ask("SELECT DISTINCT market FROM state.cell ORDER BY market")["market"].to_list()
+    market_colour = alt.Color(
+        "market:N",
+        title=None,
+        scale=alt.Scale(domain=_every, range=list(SERIES)),
+        legend=alt.Legend(values=markets.value),
+    )
+    return (market_colour,)
 
 
 @app.cell
@@ -162,7 +176,7 @@ ORDER BY market, lead_days"""  # noqa: S608 - the values are the relation's own
 
 
 @app.cell
-def _(alt, answers, mo, pl):
+def _(alt, answers, market_colour, mo, pl):
     _past = answers.filter(pl.col("actual_balance").is_not_null() & (pl.col("answer") != "not known"))
     mo.stop(
         _past.height == 0,
@@ -187,7 +201,7 @@ def _(alt, answers, mo, pl):
         .encode(
             x=alt.X("balance:Q", title="Answer on the day", axis=alt.Axis(format="+.0%")),
             y=alt.Y("actual_balance:Q", title="Outcome", axis=alt.Axis(format="+.0%")),
-            color=alt.Color("market:N", title=None),
+            color=market_colour,
             size=alt.Size("actual_offers:Q", title="Offers", scale=alt.Scale(range=[20, 220])),
             opacity=alt.condition("datum.is_within", alt.value(0.9), alt.value(0.35)),
             tooltip=["market", "lead_days", "check_in", "answer", "stays", "balance", "actual_balance", "is_within"],
@@ -217,7 +231,7 @@ def _(alt, answers, mo, pl):
 
 
 @app.cell
-def _(alt, ask, furthest, markets, mo, product_type):
+def _(alt, ask, furthest, market_colour, markets, mo, product_type):
     path = ask(
         "SELECT market, lead_days, pairs, index_first, volatility_pct FROM report.price_path WHERE source = 'multi' "
         "AND pairs > 0 AND product_type = $product_type AND market IN $markets AND lead_days <= $furthest ORDER BY ALL",
@@ -231,7 +245,7 @@ def _(alt, ask, furthest, markets, mo, product_type):
         .encode(
             x=alt.X("lead_days:Q", title="Days before check-in", sort="descending", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("index_first:Q", title="Price index, first lead time = 100", scale=alt.Scale(zero=False)),
-            color=alt.Color("market:N", title=None),
+            color=market_colour,
             # Thinner lines are drawn over thicker ones, so that lines which coincide all stay visible.
             strokeWidth=alt.StrokeWidth("market:N", title=None, scale=alt.Scale(range=[6, 1.5])),
             tooltip=["market", "lead_days", "pairs", "index_first"],
@@ -248,7 +262,7 @@ def _(alt, ask, furthest, markets, mo, product_type):
 
 
 @app.cell
-def _(alt, ask, ending, furthest, markets, mo, product_type):
+def _(alt, ask, ending, furthest, market_colour, markets, mo, product_type):
     curve = ask(
         "SELECT market, lead_days, at_risk, ended, on_sale_share FROM report.sell_out_curve WHERE operation = 'multi' "
         "AND ending = $ending AND product_type = $product_type AND market IN $markets AND lead_days <= $furthest "
@@ -271,7 +285,7 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
                 axis=alt.Axis(format="%"),
                 scale=alt.Scale(zero=False),
             ),
-            color=alt.Color("market:N", title=None),
+            color=market_colour,
             # Thinner lines are drawn over thicker ones, so that lines which coincide all stay visible.
             strokeWidth=alt.StrokeWidth("market:N", title=None, scale=alt.Scale(range=[6, 1.5])),
             tooltip=["market", "lead_days", "at_risk", "ended", "on_sale_share"],

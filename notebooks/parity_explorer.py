@@ -15,9 +15,10 @@ def _():
     from pipeline.domain.errors import NightauditError
     from pipeline.lake import Lake
     from pipeline.lake.database import open_published
+    from pipeline.report.charts import SERIES
     from pipeline.settings import read_settings
 
-    return Lake, NightauditError, alt, mo, open_published, pl, read_settings
+    return Lake, NightauditError, SERIES, alt, mo, open_published, pl, read_settings
 
 
 @app.cell
@@ -114,7 +115,7 @@ def _(ask, grade, markets, product_types, source, tolerance):
 
 
 @app.cell
-def _(alt, ask, counted, judged, mo, reference):
+def _(SERIES, alt, ask, counted, judged, markets, mo, reference):
     mo.stop(counted.height == 0, mo.md(f"No sweep saw the same offer in one of these markets and in {reference}."))
     _of = dict(counted.select("verdict", "offers").group_by("verdict").sum().iter_rows())
     _bars = (
@@ -147,13 +148,20 @@ def _(alt, ask, counted, judged, mo, reference):
         f"FROM {judged} GROUP BY ALL ORDER BY ALL",
         width=_width,
     )
+    _every = ask("SELECT DISTINCT market FROM state.cell ORDER BY market")["market"].to_list()
     _spread = (
         alt.Chart(_bands)
         .mark_bar(opacity=0.75, width=10)
         .encode(
             x=alt.X("from_pct:Q", title=["Gap, percent (above 0: dearer;", "the end bars include all beyond 15)"]),
             y=alt.Y("offers:Q", title="Offers", stack=True),
-            color=alt.Color("market:N", title=None),
+            # The colours of the pages, which also draw the reference market.
+            color=alt.Color(
+                "market:N",
+                title=None,
+                scale=alt.Scale(domain=_every, range=list(SERIES)),
+                legend=alt.Legend(values=markets.value),
+            ),
             tooltip=["market", "from_pct", "offers"],
         )
         .properties(width="container", height=190)

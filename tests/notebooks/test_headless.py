@@ -19,6 +19,7 @@ from nights import FIRST_DAY, load_night, started_at
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.publish import publish
+from pipeline.report.charts import SERIES
 from pipeline.report.read import Reader
 from pipeline.report.scope import Scope
 
@@ -155,6 +156,7 @@ def test_the_query_of_the_booking_window_gives_the_table(dear_late, monkeypatch,
     with open_published(dear_late.published_file) as session:
         assert session.sql(copied(shown, "SELECT market, lead_days")).pl().equals(names["listed"])
     assert names["listed"].height == (2 if markets else 0)
+    assert names["market_colour"].to_dict()["scale"]["range"] == list(SERIES)
 
 
 @pytest.mark.slow
