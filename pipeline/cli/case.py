@@ -11,7 +11,7 @@ from pipeline.cli.terminal import Terminal, listing
 from pipeline.domain.errors import LakeError
 from pipeline.domain.problem import NOTED, Problem, markets_of, status_of, whom_of
 from pipeline.domain.quantities import cost_said
-from pipeline.domain.texts import printable
+from pipeline.domain.texts import literal, printable
 from pipeline.inputs.case_notes import case_row, cases_query, open_cases, refuse_unknown_places, say_of_case
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
@@ -38,8 +38,10 @@ def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, o
         # Nested columns do not fit a spreadsheet's cells; `nightaudit case` shows the evidence. Without rates there is
         # no other cost than the amounts.
         amounts = "list_transform(amounts, lambda each: each.amount || ' ' || each.currency)"
+        titles = ", ".join(f"{literal(rule.name)}: {literal(rule.title)}" for rule in finding_rules().values())
         flat = (
-            "* EXCLUDE (evidence, amounts, markets), array_to_string(markets, ', ') AS markets, "
+            f"case_id, rule, MAP {{{titles}}}[rule] AS problem, "
+            "* EXCLUDE (case_id, rule, evidence, amounts, markets), array_to_string(markets, ', ') AS markets, "
             f"nullif(array_to_string({amounts}, ' + '), '') AS amounts"
         )
         show_query(f"SELECT {flat} FROM ({cases_query(places)})", form, limit, None, output)  # noqa: S608 - our own words
