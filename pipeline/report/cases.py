@@ -8,12 +8,11 @@ from pipeline.report.cost import COST, NOTE, SINCE, cost_and_since, costly_first
 from pipeline.report.findings import by_severity, most_severe
 from pipeline.report.page import PROPERTY, Column, Section, named
 from pipeline.report.read import PROPERTY_PAGES, Reader
-from pipeline.report.words import rule_said, unit_of, unit_said
+from pipeline.report.words import CASE_STATUSES, rule_said, unit_of, unit_said
 
 _SHOWN = 15
 # Sentences of a finding about two prices that may be wrong about which of them deviates.
 _IN_DOUBT = "No third price|do not agree with each other|Only these two were answered|deviates is unknown"
-_STATUSES = ("new", "open", "acknowledged", "muted")
 
 
 def open_cases(reader: Reader) -> pl.DataFrame:
@@ -37,10 +36,9 @@ def described(reader: Reader, cases: pl.DataFrame) -> pl.DataFrame:
     )
     has_page = pl.col("property_id").is_in(list(reader.linked_properties))
     its_page = pl.when(has_page).then(pl.format(f"{PROPERTY_PAGES}/{{}}.html", "property_id")).alias("property_page")
-    in_markets = pl.col("markets").list.join(", ")
     status = pl.struct("status", "opened_at", "first_seen_at").map_elements(status_of, return_dtype=pl.String)
-    named = status.alias("status_words")
-    return cases.with_columns(said, unit, whom, texts, reader.case_page, its_page, in_markets, named)
+    added = {"markets": pl.col("markets").list.join(", "), "status_words": status}
+    return cases.with_columns(said, unit, whom, texts, reader.case_page, its_page, **added)
 
 
 def _of_supplier(reader: Reader, cases: pl.DataFrame) -> pl.Expr:
@@ -78,7 +76,6 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
         .group_by(by, maintain_order=True)
         .agg(
             pl.col("rule_words", "status", "scope", "property_id", "property_name").first(),
-            # In a market where it never ended before, the problem is new.
             pl.coalesce(pl.col("status_words").filter(pl.col("status_words") == "new").first(), "status_words").first(),
             most_severe(),
             many.str.join(", ").alias("market"),
@@ -100,7 +97,7 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
             *cost_and_since(),
         )
     )
-    rank = pl.col("status").replace_strict({status: place for place, status in enumerate(_STATUSES)}, default=0)
+    rank = pl.col("status").replace_strict({status: place for place, status in enumerate(CASE_STATUSES)}, default=0)
     return costly_first(lines, rank)
 
 

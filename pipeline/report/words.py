@@ -85,10 +85,13 @@ def role_said(role: str) -> str:
     return _ROLES.get(role, "")
 
 
+# The statuses of a case that is not closed; `back` is a new one that had ended before.
+CASE_STATUSES: Final = ("new", "back", "open", "acknowledged", "muted")
+
 # Printed words that follow each other otherwise than by letter, by column.
 _ORDERS: Final[Mapping[str, Sequence[str]]] = {
     "severity": ("high", "medium", "low"),
-    "status_words": ("new", "back", "open", "acknowledged", "muted"),
+    "status_words": CASE_STATUSES,
     # Of several dimensions: weekdays are the only ones.
     "value_words": tuple(_VALUES["weekday"].values()),
 }
