@@ -143,7 +143,7 @@ def _path(reader: Reader) -> Section:
     rose, fell = int(path["raised"].sum()), int(path["lowered"].sum())
     return Section(
         "price_path",
-        f"Over all nights, {rose:,} prices rose and {fell:,} fell, of {pairs:,} comparisons"
+        f"Over all nights, {counted(rose, 'price')} rose and {fell:,} fell, of {pairs:,} comparisons"
         if pairs
         else "No price has been seen twice yet",
         "Each offer on sale on both nights, two in a row that requested it, is compared with itself. A change in what "

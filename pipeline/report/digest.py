@@ -83,7 +83,7 @@ def _moves(reader: Reader, changes: Changes) -> Section:
     )
     return Section(
         "price_changes",
-        f"{changes.moves['rose']:,} prices rose and {changes.moves['fell']:,} fell"
+        f"{counted(changes.moves['rose'], 'price')} rose and {changes.moves['fell']:,} fell"
         if steps.height
         else "No earlier night to compare prices with"
         if reader.is_first_night

@@ -134,7 +134,7 @@ def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
     largest = f"{percent(row['change_pct'], is_change=True)}, to {money(row['total'], row['currency'])}"
     return [
         Point(
-            f"{moves['rose']:,} prices rose and {moves['fell']:,} fell. The largest move: {largest} "
+            f"{counted(moves['rose'], 'price')} rose and {moves['fell']:,} fell. The largest move: {largest} "
             f"({name}property {row['property_id']}, {row['market']}, check-in {row['check_in']}).",
             "largest_moves",
         )

@@ -104,8 +104,7 @@ def test_each_chart_has_a_text_of_its_own_that_says_what_it_shows(two_nights):
         assert len(set(texts)) == len(texts), page
     digest = (two_nights.root / "reports" / sweep_id(1) / "index.html").read_text()
     assert (
-        "Chart: 1 prices rose and 1 fell. Vertical axis: Offers. Horizontal axis: Change of the total, percent"
-        in digest
+        "Chart: 1 price rose and 1 fell. Vertical axis: Offers. Horizontal axis: Change of the total, percent" in digest
     )
     about = (two_nights.root / "reports" / sweep_id(1) / "properties" / "1.html").read_text()
     assert "Check-in 2030-03-01, 2 nights, party 2: GB from 100.00 on 1 Jan to 120.00 on 2 Jan" in about
