@@ -61,6 +61,7 @@ _ROLES: Final[Mapping[str, str]] = {
     "compared": "compared with",
     "base_currency": "compared with",
     "witness": "a third market",
+    "other": "another market",
     "held_against": "compared with",
     "promotion_began": "when the promotion began",
     "first": "first seen",

@@ -11,7 +11,7 @@
 -- is_unconfirmed: Whether others were compared, too, and none agrees with the compared_with market.
 -- split_markets: Markets on the side of this price, if it is unknown which side deviates.
 -- standing_markets: Markets on the other side, if it is unknown which side deviates.
--- evidence: Observations behind the deviation, with their role; `compared`: in its currency; `witness`: another market.
+-- evidence: Observations behind the deviation, with role; `witness`: another market; `other`: one that is no proof.
 WITH pair AS MATERIALIZED (
     FROM mart.price_side
 ),
@@ -65,6 +65,10 @@ together AS (
         list(
             mart.observation(
                 CASE
+                    WHEN
+                        len(accused.split_markets) > 0
+                        OR (accused.is_reference_alone AND NOT accused.is_shown_by_other)
+                        THEN 'other'
                     WHEN accused.currency_basis = 'reference_rate' AND pair.currency = accused.currency
                         THEN 'compared'
                     ELSE 'witness'
@@ -234,7 +238,7 @@ FROM (
         [] AS alike_markets,
         FALSE AS is_of_two,
         any_value(found.markets_compared) > 1
-        AND 2 * any_value(found.markets_agreed) <= any_value(found.markets_compared) AS is_in_disagreement,
+        AND 2 * any_value(found.markets_agreed) <= any_value(found.markets_voting) AS is_in_disagreement,
         FALSE AS is_unconfirmed,
         any_value(found.split_markets) AS split_markets,
         any_value(found.standing_markets) AS standing_markets,

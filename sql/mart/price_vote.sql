@@ -1,5 +1,6 @@
 -- One row per pair of mart.price_disagreement, and how the markets vote: which of all compared prices deviates.
 -- markets_compared: Number of markets compared with the reference market in one currency; if none, in any currency.
+-- markets_voting: Of these, all but those on the side that deviates that do not deviate, nor agree with either.
 -- markets_agreed: Number of markets that deviate in the same direction and agree with each other.
 -- markets_apart: Number of compared markets that deviate in the direction of this one, or are at their level.
 -- witness_key: Offer key in another market that agrees with the reference market; NULL: there is none.
@@ -9,17 +10,39 @@
 -- is_outvoted: Whether the markets of the same source outvote the reference market.
 -- is_shown_by_other: Whether the prices of the other source decide which one deviates, or that it is unknown.
 -- is_reference_apart: Whether the reference market is the one that deviates.
--- is_of_most: Whether the market is on the side of more than half of those compared.
+-- is_of_most: Whether the market is on the side of more than half of those that count.
 -- are_halves: Whether markets that agree with each other oppose as many that agree with the reference market.
 -- is_awaiting: Whether a third market may still decide between the only two prices.
 -- Two markets or more outvote the reference market if they agree and are more than half of all that have a price,
--- itself included. Converted prices never outvote markets that agree in one currency. If only one market shares the
--- reference market's currency, they decide which of the two deviates.
+-- itself included. One on their side that only rates bring to its price, and that is closer to theirs, does not count.
+-- Converted prices never outvote markets that agree in one currency. If only one market shares the reference market's
+-- currency, they decide which of the two deviates.
 -- Where lists and details of one sweep disagree on whether the reference market deviates, those with more markets
 -- decide, provided that its own price is level in both. If one of them has only two prices, the other decides by the
 -- prices that are level with one of the two; a market's own price there does not count.
-WITH pair AS MATERIALIZED (
-    FROM mart.price_disagreement
+WITH agreeing AS (
+    SELECT
+        disagreement.*,
+        disagreement.is_standing
+        AND (
+            disagreement.currency_basis = 'same'
+            -- One that is closer to the level of those that deviate agrees with neither.
+            OR coalesce(100 * disagreement.from_level > abs(disagreement.gap_pct), TRUE)
+        ) AS is_agreeing
+    FROM mart.price_disagreement AS disagreement
+),
+
+pair AS MATERIALIZED (
+    SELECT
+        agreeing.*,
+        -- In each of its currencies, the market neither deviates nor agrees with the reference market.
+        bool_and(agreeing.is_best AND NOT (agreeing.is_leaning OR agreeing.is_agreeing)) OVER of_market
+        AND min(sign(agreeing.gap)) OVER of_market = max(sign(agreeing.gap)) OVER of_market AS is_in_doubt
+    FROM agreeing
+    WINDOW
+        of_market AS (
+            PARTITION BY agreeing.source, agreeing.property_id, agreeing.reference_offer_key, agreeing.market
+        )
 ),
 
 -- How the markets compare with each offer of the reference market; only for offers with which one does not agree.
@@ -34,6 +57,8 @@ voted AS (
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best) AS markets_compared,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_leaning AND pair.gap > 0) AS markets_dearer,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_leaning AND pair.gap < 0) AS markets_cheaper,
+        count(DISTINCT pair.market) FILTER (WHERE pair.is_in_doubt AND pair.gap > 0) AS in_doubt_dearer,
+        count(DISTINCT pair.market) FILTER (WHERE pair.is_in_doubt AND pair.gap < 0) AS in_doubt_cheaper,
         -- If another market meets the reference market, only markets that agree with each other can outvote the two.
         greatest(
             count(DISTINCT pair.market) FILTER (
@@ -45,15 +70,8 @@ voted AS (
         ) AS markets_agreed,
         -- Where one market shares the reference market's currency, converted prices decide between the two.
         count(DISTINCT pair.market) FILTER (WHERE pair.is_alike) AS markets_alike,
-        -- One that is closer to the level of those that deviate agrees with neither.
-        count(DISTINCT pair.market) FILTER (
-            WHERE
-            NOT pair.is_best
-            AND pair.is_standing
-            AND coalesce(100 * pair.from_level > abs(pair.gap_pct), TRUE)
-        ) AS markets_standing,
-        arg_min(pair.offer_key, pair.market) FILTER (WHERE pair.is_best AND NOT pair.is_apart)
-            AS witness_key,
+        count(DISTINCT pair.market) FILTER (WHERE NOT pair.is_best AND pair.is_agreeing) AS markets_standing,
+        arg_min(pair.offer_key, pair.market) FILTER (WHERE pair.is_best AND pair.is_agreeing) AS witness_key,
         list(pair.as_witness ORDER BY pair.market, pair.currency) FILTER (
             WHERE pair.is_leaning AND NOT pair.is_apart
         ) AS leaning_witnesses,
@@ -67,8 +85,13 @@ outvoted AS (
     SELECT
         voted.*,
         sign(voted.markets_dearer::BIGINT - voted.markets_cheaper::BIGINT) AS side,
+        voted.markets_compared - CASE side -- noqa: RF02
+            WHEN 1 THEN voted.in_doubt_dearer
+            WHEN -1 THEN voted.in_doubt_cheaper
+            ELSE 0
+        END AS markets_voting,
         -- The reference market's own price is one more vote: two against two accuse neither side.
-        (voted.markets_agreed >= 2 AND 2 * voted.markets_agreed > voted.markets_compared + 1)
+        (voted.markets_agreed >= 2 AND 2 * voted.markets_agreed > markets_voting + 1) -- noqa: RF02
         OR (
             voted.markets_compared >= 2
             AND greatest(voted.markets_dearer, voted.markets_cheaper) = voted.markets_compared
@@ -79,7 +102,7 @@ outvoted AS (
             AND voted.markets_alike > voted.markets_standing
         ) AS is_outvoted,
         voted.markets_agreed >= 2
-        AND 2 * voted.markets_agreed > voted.markets_compared
+        AND 2 * voted.markets_agreed > markets_voting -- noqa: RF02
         AND NOT is_outvoted AS are_halves -- noqa: RF02
     FROM voted
 ),
@@ -227,8 +250,9 @@ awaiting AS (
 )
 
 SELECT
-    pair.*,
+    pair.* EXCLUDE (is_agreeing, is_in_doubt), -- noqa: RF02
     stand.markets_compared,
+    stand.markets_voting,
     stand.markets_agreed,
     CASE WHEN pair.gap > 0 THEN stand.markets_dearer ELSE stand.markets_cheaper END AS markets_apart,
     stand.witness_key,
@@ -240,7 +264,7 @@ SELECT
     OR stand.is_reference_apart <> stand.is_outvoted
     OR (stand.is_decided_by_other AND stand.are_halves) AS is_shown_by_other,
     stand.is_reference_apart,
-    2 * markets_apart > stand.markets_compared AS is_of_most, -- noqa: RF02
+    2 * markets_apart > stand.markets_voting AS is_of_most, -- noqa: RF02
     stand.are_halves,
     awaiting.offer_key IS NOT NULL AS is_awaiting
 FROM pair

@@ -13,11 +13,11 @@
 -- compared_answered: The same total as answered, in compared_currency.
 -- compared_currency: ISO 4217 code of the currency in which the compared_with market was answered.
 -- losing_snapshots: Consecutive snapshots in which the market was dearer than the reference market; NULL: unknown.
--- evidence: Observations behind the finding, with their role; `compared`: in its currency; `witness`: another market.
+-- evidence: Observations behind the finding, with their role; `witness`: another market; `other`: one that is no proof.
 -- severity: `low`, `medium` or `high`, by unexplained_pct.
 SELECT
     'market_disparity' AS rule,
-    20 AS rule_version,
+    21 AS rule_version,
     mart.subject_key(rule, concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,

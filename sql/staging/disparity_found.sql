@@ -4,7 +4,7 @@
 -- others: Offer keys of what it is compared with; of the reference market, all that deviate from it.
 -- side: 1 if the price is above the others, -1 if it is below.
 -- level: The price as a multiple of what it is compared with.
--- is_lone: Rests on two prices alone.
+-- is_lone: Rests on two prices alone, or on more of which none shows which one deviates.
 -- is_new: No open finding about the same offer has the same direction.
 -- has_turned: An open finding about the same offer has the other direction.
 SELECT
@@ -15,7 +15,7 @@ SELECT
     sign(found.size_pct) AS side,
     1 + found.size_pct / 100 AS level,
     found.fx IS NOT NULL AS is_converted,
-    len(found.evidence) = 2 AS is_lone,
+    NOT mart.shows_which(found.evidence) AS is_lone,
     found.evidence[1].source AS source,
     list_distinct(list_transform(found.evidence, LAMBDA item: item['source'])) AS sources, -- noqa: RF02,RF03
     list_filter(found.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03

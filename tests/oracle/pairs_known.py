@@ -1,8 +1,9 @@
-"""Two prices without a third one that say nothing new: other offers show that the reference market's price deviates.
+"""Two prices that no third one decides and that say nothing new: others show that the reference market's deviates.
 
 Those of the property do, tonight or still; or those of five properties, and of clearly more than half of its properties
-that can show it. They must differ by as much, in the direction that the reference market's price makes them differ.
-Where as many offers of the property show that the other market's price deviates as much, the two say something new.
+that can show it, or by a common size. They must differ by as much, in the direction that the reference market's price
+makes them differ. Where as many offers of the property show that the other market's price deviates as much, the two say
+something new; so they do beside a common size, where it is shown at as many properties.
 """
 
 from __future__ import annotations
@@ -48,11 +49,33 @@ def known(told: list[Row], decided: list[Row], held: list[Row], market: str, on_
         others = {row["property_id"] for row in alike} - sizes.keys()
         if share_bound(len(sizes), max(len(sizes), on_sale - len(others)), -1) > 0.5:
             found += alike
+            continue
+        common = sum(_is_repeated(_typical(its), middle) for its in sizes.values())
+        if common >= 5 and common / len(sizes) >= 0.8:
+            found += [row for row in alike if _properties_like(row, said) < common]
     return found
 
 
+def _typical(its: list[Row]) -> Row:
+    """Return the middle size of a property's findings."""
+    return {
+        "size_pct": median(row["size_pct"] for row in its),
+        "is_converted": any(_is_converted(row) for row in its),
+    }
+
+
+def _properties_like(row: Row, said: list[Row]) -> int:
+    """Return how many properties show that the market of a finding deviates as much as it does there."""
+    its: dict[int, list[Row]] = {}
+    for other in said:
+        if other["market"] == row["market"] and (other["size_pct"] > 0) is (row["size_pct"] > 0):
+            its.setdefault(other["property_id"], []).append(other)
+    return sum(_is_repeated(row, _typical(of_property)) for of_property in its.values())
+
+
 def _is_lone(row: Row) -> bool:
-    return len(row["evidence"]) == 2
+    """Whether no price shows which of two deviates: there is no other one, or none agrees with either."""
+    return len(row["evidence"]) == 2 or bool(row.get("is_undecided"))
 
 
 def _is_of_one(row: Row, other: Row) -> bool:

@@ -3,7 +3,8 @@
 A gap counts above a percent, and at a reference rate only beyond every rate of 31 days; where other markets were
 answered in its currency, of eight, and only if the price deviates from these too. Offers in one currency speak before
 converted ones. Where most markets deviate alike, it is the reference market that does (with no other one in its
-currency, those at the level of one that deviates count too, though a rate may explain them): of lists and details of
+currency, those at the level of one that deviates count too, though a rate may explain them; and those on their side
+that neither deviate nor agree with it are not among the voters): of lists and details of
 a sweep, those with more markets say so, if its price is the same in both, and if one has two prices only, those of the
 other at the level of one of them; and converted prices do, where a single market shares its currency. Where one
 was compared and another could still be heard, nothing is said. Of converted prices, one that deviates does not agree
@@ -41,12 +42,12 @@ _STAY = ("source", "property_id", "product_type", "check_in", "nights", "party")
 def market_disparity(pairs: list[Row], cells: list[Row], reference_market: str, rates: Rates) -> list[Row]:
     """`report.market_disparity`; `cells` as they were requested last."""
     found = disparities(pairs, cells, reference_market, rates)
-    apart = {"offer", "evidence", "compared_offers"}
+    apart = {"offer", "evidence", "compared_offers", "is_undecided"}
     return [{name: value for name, value in row.items() if name not in apart} for row in found]
 
 
 def disparities(parity: list[Row], cells: list[Row], reference_market: str, rates: Rates) -> list[Row]:
-    """Return the same, with the offer that deviates and all offers that show it."""
+    """Return the same, with the offer that deviates, all offers that show it, and whether these leave that open."""
     found: list[Row] = []
     by_reference: dict[Any, list[Row]] = {}
     for row in parity:
@@ -85,10 +86,11 @@ class _Vote:
     side: int
     is_outvoted: bool
     agreed: int
+    voters: int
 
     @property
     def are_halves(self) -> bool:
-        return self.agreed >= 2 and 2 * self.agreed > self.compared and not self.is_outvoted
+        return self.agreed >= 2 and 2 * self.agreed > self.voters and not self.is_outvoted
 
 
 def _with_other(vote: _Vote, other: _Vote, rates: Rates) -> tuple[bool, bool, _Vote | None]:
@@ -141,10 +143,14 @@ def _vote(pairs: list[Row], rates: Rates) -> _Vote:
         else 0
     )
     dearer, cheaper = (len(_markets(leaning, lambda row, side=side: _is_dearer(row) is side)) for side in (True, False))
-    most = max(dearer, cheaper)
-    is_outvoted = (agreed >= 2 and 2 * agreed > compared + 1) or (compared >= 2 and most == compared)
+    most, side = max(dearer, cheaper), (dearer > cheaper) - (dearer < cheaper)
+    # What rates may explain, and is closer to those that deviate, says nothing for the reference market.
+    standing = [row for row in best if _is_standing(row, pairs, rates) and _is_clear(row, best, apart)]
+    heard = [row for row in best if row in leaning or row in standing or side * row["gap"] <= 0]
+    voters = len({row["market"] for row in heard})
+    is_outvoted = (agreed >= 2 and 2 * agreed > voters + 1) or (compared >= 2 and most == compared)
     is_outvoted = is_outvoted or (compared == most == 1 and _is_confirmed(apart[0], pairs, best, rates))
-    return _Vote(pairs, compared, (dearer > cheaper) - (dearer < cheaper), is_outvoted, agreed)
+    return _Vote(pairs, compared, side, is_outvoted, agreed, voters)
 
 
 def _is_confirmed(row: Row, pairs: list[Row], best: list[Row], rates: Rates) -> bool:
@@ -222,7 +228,7 @@ def _judged(
         apart = [row for row in apart if not _may_belong_to_another(row, cells, reference_market)]
 
     def is_to_blame(row: Row) -> bool:
-        return is_reference_apart and 2 * len(sides[_is_dearer(row)]) > compared
+        return is_reference_apart and 2 * len(sides[_is_dearer(row)]) > vote.voters
 
     blamed = [row for row in apart if is_to_blame(row) and row in best]
     middle = _least_apart(blamed, best_apart) if blamed else None
@@ -236,10 +242,12 @@ def _judged(
                     least = _least_unexplained(row, peer, pairs, all_apart, rates)
                     heard = [*pairs, *(other.pairs if other else [])]
                     is_split = _is_split(row, heard, rates, are_halves)
-                    others = [_witness(best, apart_of_best)] if peer is None and not is_split else pairs
+                    others = [_witness(pairs, best, apart_of_best, rates)] if peer is None and not is_split else pairs
                     if peer is None and not is_split and _is_alone(pairs, best, apart_of_best, rates):
                         others = [each for each in pairs if each["market"] != row["market"]]
                     shown = _shown_by(row, others)
+                    is_unheard = other is None and _is_alone(pairs, best, apart_of_best, rates)
+                    shown["is_undecided"] = is_split or is_unheard
                     is_of_both = row["currency_basis"] == "same" and not is_reference_apart
                     shown["evidence"] |= _both(shown_by if is_of_both else [])
                     found.append(_finding(row, reference_market, compared, alike) | _severity(least) | shown)
@@ -247,7 +255,7 @@ def _judged(
                 peer["market"] != row["market"]
                 and abs(row["total"] / peer["total"] - 1) > (DISPARITY_PCT + float(TOLERANCE_PCT)) / 100
             ):
-                witness = _witness(best, apart_of_best)
+                witness = _witness(pairs, best, apart_of_best, rates)
                 others = [peer, None if witness and witness["market"] == peer["market"] else witness]
                 found.append(_finding_beside(row, peer, compared, alike) | _shown_by(row, others))
     if middle is not None and any(_is_beyond(row, 31, rates) for row in blamed):
@@ -296,13 +304,13 @@ def _is_off(peer: Row, pairs: list[Row], apart: list[Row], rates: Rates) -> bool
 def _is_alone(pairs: list[Row], best: list[Row], apart: list[Row], rates: Rates) -> bool:
     """Whether no price agrees with the reference market's."""
     others = [row for row in pairs if row not in best and _is_standing(row, pairs, rates)]
-    return _witness(best, apart) is None and not [row for row in others if _is_clear(row, best, apart)]
+    return _witness(pairs, best, apart, rates) is None and not [row for row in others if _is_clear(row, best, apart)]
 
 
 def _is_clear(row: Row, best: list[Row], apart: list[Row]) -> bool:
     """Whether a converted price is not closer to the level of those that deviate."""
     alike = [each for each in apart if each in best and _is_dearer(each) is _is_dearer(row)]
-    if row["gap"] == 0 or not alike:
+    if row["gap"] == 0 or row["currency_basis"] == "same" or not alike:
         return True
     return bool(100 * abs((100 + row["gap_pct"]) / _level(alike) - 1) > abs(row["gap_pct"]))
 
@@ -316,9 +324,10 @@ def _both(pairs: list[Row]) -> frozenset[Any]:
     return frozenset(key_of(row[of], OFFER) for row in pairs for of in ("of", "against"))
 
 
-def _witness(best: list[Row], apart: list[Row]) -> Row | None:
-    """Return a price that meets the one of the reference market."""
-    return min((row for row in best if row not in apart), key=lambda row: row["market"], default=None)
+def _witness(pairs: list[Row], best: list[Row], apart: list[Row], rates: Rates) -> Row | None:
+    """Return a price that agrees with the one of the reference market."""
+    standing = [row for row in best if _is_standing(row, pairs, rates) and _is_clear(row, best, apart)]
+    return min(standing, key=lambda row: row["market"], default=None)
 
 
 def _defending(row: Row, leaning: list[Row], vote: _Vote, level: float, rates: Rates) -> list[Row]:
