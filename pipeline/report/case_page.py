@@ -163,7 +163,9 @@ def _notes(case: Row) -> list[str]:
     sums = ", ".join(money(each["amount"], each["currency"]) for each in case["amounts"])
     notes = [f"One price difference a stay, added up, by currency: {sums}."] if sums else []
     if case["opened_at"] > case["first_seen_at"]:
-        notes.append(f"First seen on {case['first_seen_at']:%-d %b %Y}; it had ended in between.")
+        # What was found at single properties before is of the case of their market, too.
+        between = "it had ended in between" if case["scope"] == "property" else "it was not one case throughout"
+        notes.append(f"First seen on {case['first_seen_at']:%-d %b %Y}; {between}.")
     if case["closed_at"] is None and is_about_a_price(case["rule"]):
         notes.append(
             "It is judged for each selling price that you load, by the answers around the time of that price, and not "

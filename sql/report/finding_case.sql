@@ -46,7 +46,7 @@
 -- exposure_eur: Its amounts in euro at the day's reference rates, each stay in one currency; NULL: a rate is unknown.
 -- urgency: Place of the case, 1 is the most urgent: by status, exposure_eur, severity, exposure_weight and flags.
 -- Amounts without a rate come after those in euro; what is not about an amount comes last.
--- opened_at: Start of the sweep that opened it the last time; first_seen_at: the first time.
+-- opened_at: Start of the sweep that opened it the last time.
 WITH latest AS (
     SELECT
         max(sweep.started_at) AS started_at,

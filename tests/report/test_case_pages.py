@@ -354,3 +354,15 @@ def test_amounts_of_another_currency_are_given_in_euro_as_well(currency, in_euro
         **unsaid,
     }
     assert _notes(case)[1:] == said
+
+
+@pytest.mark.parametrize(
+    ("scope", "said"), [("property", "it had ended in between"), ("market", "it was not one case throughout")]
+)
+def test_a_market_whose_findings_were_of_properties_before_has_not_ended_in_between(scope, said):
+    unsaid = dict.fromkeys(
+        ("acknowledged_at", "muted_until", "owner", "note", "exposure_eur", "share_pct", "closed_at")
+    )
+    case = unsaid | {"scope": scope, "rule": "market_disparity", "amounts": []}
+    notes = _notes(case | {"first_seen_at": night_at(0), "opened_at": night_at(3)})
+    assert notes == [f"First seen on {night_at(0):%-d %b %Y}; {said}."]
