@@ -20,6 +20,7 @@ from planted_world import OTHER, REFERENCE, Course
 from spoiler import Spoiler
 
 from pipeline.sandbox.server.launch import SandboxProcess
+from pipeline.sandbox.world.documented import MARKETS
 
 RISE, DEARER, RATE_JUMP = 1.08, 1.07, 1.03
 OWN_CURRENCY = {"GB": "GBP", "SE": "SEK", "NO": "NOK", "DK": "DKK", "PL": "PLN", "CH": "CHF", "US": "USD", "HU": "HUF"}
@@ -93,11 +94,19 @@ def _is_of_dearer_half(property_id: int) -> bool:
     return property_id % 2 == 1
 
 
-def _half_dear_market(market: str, _days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
+def _half_dear(market: str, answer: dict[str, Any], which: str) -> dict[str, Any]:
     for hotel in answer.get("properties") or [answer.get("property") or {}]:
-        if market == OTHER and _is_of_dearer_half(hotel.get("propertyId", 0)):
+        if market == which and _is_of_dearer_half(hotel.get("propertyId", 0)):
             dearer({"property": hotel}, RISE)
     return answer
+
+
+def _half_dear_market(market: str, _days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
+    return _half_dear(market, answer, OTHER)
+
+
+def _half_dear_reference(market: str, _days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
+    return _half_dear(market, answer, REFERENCE)
 
 
 def _duplicated(_market: str, _days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
@@ -143,6 +152,13 @@ CONFOUNDERS = {
     "supplier dearer": Confounder(_risen),
     "market dearer": Confounder(_dear_market, **_ALL_DEARER),
     "half a market dearer": Confounder(_half_dear_market, **_ALL_DEARER, is_unseen_at=_is_of_dearer_half),
+    "half the reference market dearer": Confounder(
+        _half_dear_reference,
+        wide=frozenset({("market_disparity", REFERENCE)}),
+        # With fees, each market is compared with the reference market, whose totals meet no other's there.
+        unseen=frozenset(("all_in_gap", market) for market in MARKETS),
+        is_unseen_at=_is_of_dearer_half,
+    ),
     "duplicates": Confounder(_duplicated),
     "ids missing": Confounder(_nameless),
     "ids always missing": Confounder(nameless=True),
