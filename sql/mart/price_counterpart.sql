@@ -1,6 +1,6 @@
 -- One row per pair of mart.price_vote, and the price in its own currency that it is compared with, where there is one.
 -- is_found: Whether the market deviates from the reference market, and no other market may still decide.
--- is_accused: Whether the market is the one that deviates, not the reference market.
+-- is_accused: Whether the market is the one that deviates, not the reference market, or deviates from the others, too.
 -- middle: Median price of its currency, if converted; if the reference market deviates, of those that agree on it.
 -- is_beside: Whether the price is compared with the middle one, not with the reference market's.
 -- is_of_two: Whether only two markets were answered in the currency, so that its rate decides which one deviates.
@@ -108,7 +108,17 @@ agreed AS (
 
 SELECT
     pair.*,
-    pair.is_found AND NOT (pair.is_reference_apart AND pair.is_of_most) AS is_accused,
+    pair.is_found
+    AND (
+        NOT (pair.is_reference_apart AND pair.is_of_most)
+        -- Where most agree with each other, one between them and the reference market deviates from both.
+        OR (
+            pair.currency_basis = 'same'
+            AND pair.markets_agreed >= 2
+            AND 2 * pair.markets_agreed > pair.markets_voting
+            AND pair.from_level > pair.alike_pct / 100
+        )
+    ) AS is_accused,
     coalesce(central.offer, agreed.offer) AS middle,
     middle IS NOT NULL AND NOT middle['is_beyond'] AS is_beside, -- noqa: RF02
     coalesce(is_beside AND central.is_of_two, FALSE) AS is_of_two, -- noqa: RF02

@@ -235,7 +235,7 @@ def _judged(
     found: list[Row] = []
     for row in apart:
         alike = len(sides[_is_dearer(row)])
-        if not is_to_blame(row):
+        if not is_to_blame(row) or _is_between(row, best_apart, vote):
             peer = _peer(row, pairs, all_apart, middle, rates)
             if peer is None or (peer is not middle and peer in all_apart and _is_beyond(peer, 31, rates)):
                 if _is_beyond(row, 31, rates):
@@ -285,6 +285,14 @@ def _peer(row: Row, pairs: list[Row], apart: list[Row], middle: Row | None, rate
     if peer is not None and _is_off(peer, pairs, apart, rates) and _is_dearer(peer) is not _is_dearer(row):
         return None
     return peer
+
+
+def _is_between(row: Row, best_apart: list[Row], vote: _Vote) -> bool:
+    """Whether a price deviates from the reference market's, and as well from those that most others agree on."""
+    if row["currency_basis"] != "same" or vote.agreed < 2 or 2 * vote.agreed <= vote.voters:
+        return False
+    level = _level([each for each in best_apart if _is_dearer(each) is _is_dearer(row)])
+    return abs((100 + row["gap_pct"]) / level - 1) > ALIKE_PCT / 100
 
 
 def _least_apart(blamed: list[Row], apart: list[Row]) -> Row:
