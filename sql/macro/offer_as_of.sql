@@ -2,7 +2,7 @@
 CREATE OR REPLACE MACRO mart.offer_as_of(wanted_sweep_id) AS TABLE (
     SELECT history.*
     FROM mart.offer_history AS history
-    INNER JOIN mart.sweep AS sweep ON sweep.sweep_id = wanted_sweep_id -- noqa: RF02
+    INNER JOIN mart.sweep AS sweep ON sweep.sweep_id = wanted_sweep_id
     WHERE
         history.is_offered
         AND history.check_in > sweep.snapshot_date

@@ -9,8 +9,8 @@ CREATE OR REPLACE MACRO mart.penalty_at(wanted_sweep_id, wanted_at, check_in_hou
         step.currency,
         step.rule,
         step.penalty_no
-    FROM mart.penalty_step(wanted_sweep_id, check_in_hour := check_in_hour) AS step -- noqa: RF03
+    FROM mart.penalty_step(wanted_sweep_id, check_in_hour := check_in_hour) AS step
     WHERE
-        (step.from_at IS NULL OR step.from_at <= wanted_at) -- noqa: RF02, RF03
-        AND (step.until_at IS NULL OR step.until_at > wanted_at) -- noqa: RF02, RF03
+        (step.from_at IS NULL OR step.from_at <= wanted_at)
+        AND (step.until_at IS NULL OR step.until_at > wanted_at)
 )

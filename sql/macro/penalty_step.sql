@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := NULL
             stored.total,
             stored.nights,
             coalesce(
-                stored.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(check_in_hour), -- noqa: RF02, RF03
+                stored.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(check_in_hour),
                 mart.check_in_at(
                     stored.check_in,
                     arrival.check_in_time,
@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := NULL
         FROM lake.offer AS stored
         LEFT JOIN mart.property_check_in AS arrival ON arrival.property_id = stored.property_id
         CROSS JOIN ref.analysis AS analysis
-        WHERE stored.sweep_id = wanted_sweep_id -- noqa: RF02, RF03
+        WHERE stored.sweep_id = wanted_sweep_id
     ),
 
     stated AS (
@@ -51,7 +51,7 @@ CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := NULL
                 offer.sweep_id = penalty.sweep_id
                 AND offer.search_id = penalty.search_id
                 AND offer.offer_no = penalty.offer_no
-        WHERE penalty.sweep_id = wanted_sweep_id -- noqa: RF02
+        WHERE penalty.sweep_id = wanted_sweep_id
     ),
 
     kept AS (

@@ -5,11 +5,11 @@ CREATE OR REPLACE MACRO mart.sightings(role, source, rooms) AS (
         LAMBDA room: mart.observation(
             role,
             source,
-            room['property_id'], -- noqa: RF02
-            room['offer_key'], -- noqa: RF02
-            room['seen_sweep_id'], -- noqa: RF02
-            room['seen_search_id'], -- noqa: RF02
-            room['seen_offer_no'] -- noqa: RF02
+            room['property_id'],
+            room['offer_key'],
+            room['seen_sweep_id'],
+            room['seen_search_id'],
+            room['seen_offer_no']
         )
     )
 )

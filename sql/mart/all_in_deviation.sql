@@ -40,9 +40,9 @@ stood AS (
         ) AS witnesses,
         list_filter(
             any_value(placed.observations),
-            LAMBDA item: NOT list_contains( -- noqa: RF02,RF03
-                list_transform(witnesses, LAMBDA shown: shown['offer_key']), -- noqa: RF02,RF03
-                item['offer_key'] -- noqa: RF02,RF03
+            LAMBDA item: NOT list_contains(
+                list_transform(witnesses, LAMBDA shown: shown['offer_key']),
+                item['offer_key']
             )
         ) AS others
     FROM placed
@@ -131,17 +131,17 @@ SELECT
                     ),
                     list_filter(
                         outvoted.witnesses,
-                        LAMBDA item: item['offer_key'] NOT IN (pair.offer_key, middle.offer_key) -- noqa: RF02,RF03
+                        LAMBDA item: item['offer_key'] NOT IN (pair.offer_key, middle.offer_key)
                     )
                 )
             -- One that agrees with the reference market shows that the market deviates.
-            WHEN len(stood.standing_markets) > len(markets_alike) THEN stood.witnesses[:1] -- noqa: RF02
+            WHEN len(stood.standing_markets) > len(markets_alike) THEN stood.witnesses[:1]
             WHEN stood.markets_priced = 1 THEN []
             ELSE
                 list_concat(
                     list_filter(
                         stood.others,
-                        LAMBDA item: item['offer_key'] <> pair.offer_key -- noqa: RF02,RF03
+                        LAMBDA item: item['offer_key'] <> pair.offer_key
                     ),
                     stood.witnesses
                 )
@@ -230,9 +230,9 @@ SELECT
         outvoted.observations,
         list_filter(
             outvoted.witnesses,
-            LAMBDA item: NOT list_contains( -- noqa: RF02,RF03
-                list_transform(outvoted.observations, LAMBDA shown: shown['offer_key']), -- noqa: RF02,RF03
-                item['offer_key'] -- noqa: RF02,RF03
+            LAMBDA item: NOT list_contains(
+                list_transform(outvoted.observations, LAMBDA shown: shown['offer_key']),
+                item['offer_key']
             )
         )
     ) AS observations,

@@ -78,8 +78,8 @@ added AS (
             coalesce(paired.resort_fee_there, 0) + coalesce(paired.child_resort_fee_there, 0)
             + coalesce(paired.city_taxes_there, 0) + coalesce(paired.hotel_service_fee_there, 0)
         )::DECIMAL(18, 4) AS reference_fees,
-        (paired.total + fees)::DECIMAL(18, 4) AS all_in, -- noqa: RF02
-        (paired.reference_total + reference_fees)::DECIMAL(18, 4) AS reference_answered -- noqa: RF02
+        (paired.total + fees)::DECIMAL(18, 4) AS all_in,
+        (paired.reference_total + reference_fees)::DECIMAL(18, 4) AS reference_answered
     FROM paired
 ),
 
@@ -147,17 +147,17 @@ SELECT
     compared.reference_search_id,
     compared.reference_offer_no,
     (compared.all_in - compared.reference_all_in)::DECIMAL(18, 4) AS all_in_gap,
-    100 * all_in_gap::DOUBLE / compared.reference_all_in::DOUBLE AS all_in_gap_pct, -- noqa: RF02
+    100 * all_in_gap::DOUBLE / compared.reference_all_in::DOUBLE AS all_in_gap_pct,
     CASE
         WHEN
-            abs(all_in_gap) -- noqa: RF02
+            abs(all_in_gap)
             <= mart.tolerance(
                 compared.reference_all_in,
                 mart.tolerance_of(compared.currency_basis, analysis.tolerance_pct, analysis.reference_rate_pct),
                 compared.minor_unit
             )
             THEN 'meet'
-        WHEN all_in_gap < 0 THEN 'win' -- noqa: RF02
+        WHEN all_in_gap < 0 THEN 'win'
         ELSE 'lose'
     END AS all_in_verdict
 FROM compared

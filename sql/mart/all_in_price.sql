@@ -35,7 +35,7 @@ SELECT
     (offer.resort_fee IS NOT NULL)::INTEGER + (offer.child_resort_fee IS NOT NULL)::INTEGER
     + (offer.city_taxes IS NOT NULL)::INTEGER + (offer.hotel_service_fee IS NOT NULL)::INTEGER AS fees_stated,
     CASE
-        WHEN fees_stated > 0 -- noqa: RF03
+        WHEN fees_stated > 0
             THEN (
                 coalesce(offer.resort_fee, 0) + coalesce(offer.child_resort_fee, 0)
                 + coalesce(offer.city_taxes, 0) + coalesce(offer.hotel_service_fee, 0)
@@ -44,15 +44,15 @@ SELECT
     END AS mandatory_charges,
     -- greatest() ignores NULL: an unknown amount would become 0.
     CASE
-        WHEN offer.excluded_charges - mandatory_charges <= fees_stated * coalesce(unit.minor_unit, 0.01) -- noqa: RF03
+        WHEN offer.excluded_charges - mandatory_charges <= fees_stated * coalesce(unit.minor_unit, 0.01)
             THEN 0::DECIMAL(18, 4)
-        ELSE (offer.excluded_charges - mandatory_charges)::DECIMAL(18, 4) -- noqa: RF03
+        ELSE (offer.excluded_charges - mandatory_charges)::DECIMAL(18, 4)
     END AS optional_charges,
-    (offer.total + mandatory_charges)::DECIMAL(18, 4) AS all_in_total, -- noqa: RF03
+    (offer.total + mandatory_charges)::DECIMAL(18, 4) AS all_in_total,
     offer.excluded_charges::DOUBLE / nullif(offer.total + offer.excluded_charges, 0)::DOUBLE AS drip_ratio,
-    mandatory_charges::DOUBLE / nullif(all_in_total, 0)::DOUBLE AS mandatory_drip_ratio, -- noqa: RF03
+    mandatory_charges::DOUBLE / nullif(all_in_total, 0)::DOUBLE AS mandatory_drip_ratio,
     offer.included_charges::DOUBLE / nullif(offer.total, 0)::DOUBLE AS included_ratio,
-    (fees_stated * coalesce(unit.minor_unit, 0.01))::DECIMAL(18, 4) AS charges_rounding -- noqa: RF03
+    (fees_stated * coalesce(unit.minor_unit, 0.01))::DECIMAL(18, 4) AS charges_rounding
 FROM mart.offer_latest AS offer
 LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
 WHERE offer.source = 'detail'

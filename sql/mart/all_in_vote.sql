@@ -24,8 +24,8 @@
 -- price into a gap. If the reference market's total deviates from most markets, its fees are no valid reference.
 WITH equal AS (
     SELECT
-        pair.* EXCLUDE ( -- noqa: RF02
-            match_grade, gap, verdict, fees, reference_fees, all_in_gap, all_in_gap_pct, all_in_verdict -- noqa: RF02
+        pair.* EXCLUDE (
+            match_grade, gap, verdict, fees, reference_fees, all_in_gap, all_in_gap_pct, all_in_verdict
         ),
         (pair.reference_total + pair.reference_fees)::DECIMAL(18, 4) AS reference_answered,
         CASE
@@ -35,8 +35,8 @@ WITH equal AS (
                     pair.reference_total + pair.reference_fees, pair.total, pair.reference_total, unit.minor_unit
                 )
         END AS reference_equal,
-        (pair.all_in - reference_equal)::DECIMAL(18, 4) AS fee_gap, -- noqa: RF02
-        100 * fee_gap::DOUBLE / reference_equal::DOUBLE AS fee_gap_pct, -- noqa: RF02
+        (pair.all_in - reference_equal)::DECIMAL(18, 4) AS fee_gap,
+        100 * fee_gap::DOUBLE / reference_equal::DOUBLE AS fee_gap_pct,
         CASE
             WHEN pair.currency_basis = 'same' THEN pair.verdict = 'meet'
             ELSE
@@ -50,7 +50,7 @@ WITH equal AS (
         END AS is_met,
         pair.currency_basis = 'same' AND mart.is_level(pair.verdict, pair.gap_pct, analysis.disparity_pct) AS is_near,
         CASE
-            WHEN pair.currency_basis = 'same' THEN fee_gap -- noqa: RF02
+            WHEN pair.currency_basis = 'same' THEN fee_gap
             ELSE
                 greatest(
                     pair.fees::DOUBLE - pair.reference_fees::DOUBLE * exchange.highest_rate
@@ -141,7 +141,7 @@ voted AS (
         AND pair.match_grade = 'exact'
         AND pair.currency_basis <> 'supplier_rate'
     GROUP BY pair.property_id, pair.reference_offer_key
-    HAVING 2 * markets_apart <= markets_compared -- noqa: RF02
+    HAVING 2 * markets_apart <= markets_compared
 )
 
 -- Where all-in prices that differ from the reference market's in one direction lie: their lower median. A price that is
@@ -154,11 +154,11 @@ SELECT
         AS from_level,
     -- The totals set the rate, so a converted price needs no tolerance for one.
     coalesce(
-        from_level <= (priced.disparity_pct + priced.tolerance_pct) / 100 -- noqa: RF02
-        AND (priced.is_found OR from_level < abs(priced.level - 1)), -- noqa: RF02
+        from_level <= (priced.disparity_pct + priced.tolerance_pct) / 100
+        AND (priced.is_found OR from_level < abs(priced.level - 1)),
         FALSE
     ) AS is_agreed,
-    NOT is_agreed -- noqa: RF02
+    NOT is_agreed
     AND NOT priced.is_found
     AND abs(priced.fee_gap_pct) <= priced.disparity_pct AS is_standing,
     mart.observation(

@@ -10,7 +10,7 @@
 -- the terms of a list offer (mart.policy_step). Times of check-in: mart.property_check_in, then ref.analysis.
 WITH timed AS (
     SELECT
-        offer.*, -- noqa: RF02
+        offer.*,
         mart.check_in_at(
             offer.check_in,
             arrival.check_in_time,

@@ -24,11 +24,11 @@ placed AS (
         -- Sizes are compared as they are shown. Among equal ones, what the last sweep found comes first: the price of a
         -- far stay, which is requested once a week, would read as if nothing had been found since.
         row(
-            coalesce(round(from_median, 1), 'infinity'), -- noqa: RF02
+            coalesce(round(from_median, 1), 'infinity'),
             CASE flag.severity WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END,
             coalesce(-round(abs(flag.size_pct), 1), 'infinity'),
             flag.is_open AND flag.last_flagged_at < latest.started_at,
-            coalesce(from_median, 'infinity'), -- noqa: RF02
+            coalesce(from_median, 'infinity'),
             coalesce(-abs(flag.size_pct), 'infinity'),
             flag.flag_id,
             flag.first_flagged_at
@@ -130,9 +130,9 @@ present AS (
     CROSS JOIN latest
     INNER JOIN mart.market_parity AS parity
         ON
-            parity.source = held.item.source -- noqa: RF01
-            AND parity.property_id = held.item.property_id -- noqa: RF01
-            AND parity.offer_key = held.item.offer_key -- noqa: RF01
+            parity.source = held.item.source
+            AND parity.property_id = held.item.property_id
+            AND parity.offer_key = held.item.offer_key
             AND parity.seen_sweep_id = latest.sweep_id
             AND parity.reference_sweep_id = latest.sweep_id
     WHERE
@@ -155,9 +155,9 @@ present_alone AS (
     CROSS JOIN latest
     INNER JOIN mart.offer_latest AS offer
         ON
-            offer.source = held.item.source -- noqa: RF01
-            AND offer.property_id = held.item.property_id -- noqa: RF01
-            AND offer.offer_key = held.item.offer_key -- noqa: RF01
+            offer.source = held.item.source
+            AND offer.property_id = held.item.property_id
+            AND offer.offer_key = held.item.offer_key
             AND offer.market = held.market
             AND offer.seen_sweep_id = latest.sweep_id
     GROUP BY held.flag_id

@@ -45,14 +45,14 @@ WITH flagged AS (
         -- A disparity of the reference market's price begins with the prices that show it.
         CASE
             WHEN flag.rule IN ('market_disparity', 'all_in_gap')
-                THEN list_filter(flag.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03
+                THEN list_filter(flag.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key
         END AS reference_key,
         coalesce(
             CASE
                 WHEN
                     flag.subject_key
-                    = mart.subject_key(flag.rule, concat_ws('|', flag.source, reference_key)) -- noqa: RF02
-                    THEN reference_key -- noqa: RF02
+                    = mart.subject_key(flag.rule, concat_ws('|', flag.source, reference_key))
+                    THEN reference_key
             END,
             flag.evidence[1].offer_key,
             flag.subject_key
@@ -74,7 +74,7 @@ in_market AS (
         flagged.base_currency,
         flagged.pair_currency,
         count(DISTINCT flagged.property_id) AS properties_showing,
-        greatest(properties_showing, any_value(sale.properties)) AS properties_on_sale -- noqa: RF02
+        greatest(properties_showing, any_value(sale.properties)) AS properties_on_sale
     FROM flagged
     LEFT JOIN mart.market_on_sale AS sale ON sale.market = flagged.market
     WHERE
@@ -90,13 +90,13 @@ placed AS (
         in_market.properties_showing,
         in_market.properties_on_sale,
         of_market.rule IS NOT NULL OR flagged.rule = 'fx_markup' AS was_of_market,
-        was_of_market AND of_market.ended_at IS NULL AS is_of_market, -- noqa: RF02
+        was_of_market AND of_market.ended_at IS NULL AS is_of_market,
         of_market.opened_at AS of_market_since,
         of_market.last_met_at AS of_market_met_at,
         of_market.ended_at AS of_market_until,
         -- What is found in a market that is no case itself is not the supplier's.
-        was_of_market AND of_supplier.rule IS NOT NULL AS was_of_supplier, -- noqa: RF02
-        is_of_market AND was_of_supplier AND of_supplier.ended_at IS NULL AS is_of_supplier, -- noqa: RF02
+        was_of_market AND of_supplier.rule IS NOT NULL AS was_of_supplier,
+        is_of_market AND was_of_supplier AND of_supplier.ended_at IS NULL AS is_of_supplier,
         of_supplier.opened_at AS of_supplier_since,
         of_supplier.last_met_at AS of_supplier_met_at,
         of_supplier.ended_at AS of_supplier_until,
@@ -244,9 +244,9 @@ back AS (
         again.source,
         again.property_id,
         again.offer,
-        again.former['ended_by'] AS ended_by, -- noqa: RF02
-        again.former['ended_at'] AS ended_at, -- noqa: RF02
-        again.former['first_flagged_at'] AS former_flagged_at -- noqa: RF02
+        again.former['ended_by'] AS ended_by,
+        again.former['ended_at'] AS ended_at,
+        again.former['first_flagged_at'] AS former_flagged_at
     FROM (
         SELECT
             flagged.*,
@@ -270,17 +270,17 @@ back AS (
     ) AS again
     CROSS JOIN ref.analysis AS analysis
     WHERE
-        again.former['ended_by'] IN ('gone', 'not_asked', 'not_compared') -- noqa: RF02
-        AND again.former['ended_at'] -- noqa: RF02
+        again.former['ended_by'] IN ('gone', 'not_asked', 'not_compared')
+        AND again.former['ended_at']
         >= again.first_flagged_at - to_hours(
-            24 * CASE again.former['ended_by'] -- noqa: RF02
+            24 * CASE again.former['ended_by']
                 WHEN 'not_asked' THEN greatest(analysis.silent_nights, analysis.unrequested_days)
                 WHEN 'not_compared' THEN greatest(analysis.silent_nights, analysis.reference_gone_days)
                 ELSE analysis.silent_nights
             END
             + 12
         )
-        AND again.former['size_pct'] -- noqa: RF02
+        AND again.former['size_pct']
         >= abs(again.size_pct) - analysis.disparity_pct - analysis.tolerance_pct
 ),
 

@@ -43,8 +43,8 @@ SELECT
     list_transform(
         coalesce(latest.extent[5:], []),
         LAMBDA said: {
-            'currency': split_part(said, '=', 1), -- noqa: RF02,RF03
-            'amount': try_cast(split_part(said, '=', 2) AS DECIMAL(38, 4)) -- noqa: RF02,RF03
+            'currency': split_part(said, '=', 1),
+            'amount': try_cast(split_part(said, '=', 2) AS DECIMAL(38, 4))
         }
     ) AS acknowledged_amounts
 FROM latest

@@ -66,7 +66,7 @@ WITH grouped AS (
                 )
         END AS last_seen_at,
         CASE
-            WHEN flags = 0 -- noqa: RF02
+            WHEN flags = 0
                 THEN
                     least(
                         any_value(flag.scope_until),

@@ -52,7 +52,7 @@ SELECT
         offer.board_id,
         offer.policy_key
     ) AS match_key,
-    offer.* EXCLUDE (is_whole) -- noqa: RF03
+    offer.* EXCLUDE (is_whole)
 FROM candidate AS offer
 WHERE
     offer.room_id IS NOT NULL
@@ -72,7 +72,7 @@ SELECT
         offer.room_no,
         offer.board_family
     ) AS match_key,
-    offer.* EXCLUDE (is_whole) -- noqa: RF02
+    offer.* EXCLUDE (is_whole)
 FROM candidate AS offer
 INNER JOIN (
     SELECT
@@ -114,7 +114,7 @@ SELECT
         offer.party,
         offer.room_no
     ) AS match_key,
-    offer.* EXCLUDE (is_whole) -- noqa: RF02
+    offer.* EXCLUDE (is_whole)
 FROM candidate AS offer
 INNER JOIN (
     SELECT

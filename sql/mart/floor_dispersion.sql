@@ -58,7 +58,7 @@ other AS (
 
 converted AS (
     SELECT
-        offer.* EXCLUDE (currency, floor), -- noqa: RF02
+        offer.* EXCLUDE (currency, floor),
         common.currency,
         other.market IS NOT NULL AS is_other,
         CASE
@@ -125,7 +125,7 @@ SELECT
     max(compared.floor) AS highest_floor,
     min({ 'floor': compared.floor, 'market': compared.market })['market'] AS lowest_market,
     min({ 'floor': -compared.floor, 'market': compared.market })['market'] AS highest_market,
-    100 * (highest_floor - lowest_floor)::DOUBLE / lowest_floor::DOUBLE AS dispersion_pct -- noqa: RF02
+    100 * (highest_floor - lowest_floor)::DOUBLE / lowest_floor::DOUBLE AS dispersion_pct
 FROM compared
 GROUP BY compared.source, compared.property_id, compared.match_key, compared.currency, compared.is_converted
 HAVING

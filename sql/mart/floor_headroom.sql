@@ -4,7 +4,7 @@
 -- headroom: floor - total, in currency: mark-up needed to sell at the floor; < 0: total is above the floor.
 -- headroom_pct: 100 x (floor / total - 1): mark-up on total that reaches the floor; < 0: total is above the floor.
 SELECT
-    offer.* REPLACE (nullif(offer.floor, 0) AS floor), -- noqa: RF02
+    offer.* REPLACE (nullif(offer.floor, 0) AS floor),
     CASE WHEN nullif(offer.floor, 0) IS NULL THEN 'none_stated' ELSE 'stated' END AS floor_status,
     CASE WHEN offer.total > 0 THEN (nullif(offer.floor, 0) - offer.total)::DECIMAL(18, 4) END AS headroom,
     CASE

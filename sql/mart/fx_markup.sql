@@ -97,18 +97,18 @@ SELECT
     rated.total,
     base.first.total AS base_total,
     mart.converted(base.first.total, rated.rate, base.first.rate, rated.minor_unit) AS base_converted,
-    (rated.total - base_converted)::DECIMAL(18, 4) AS markup, -- noqa: RF02
-    100 * markup::DOUBLE / base_converted::DOUBLE AS markup_pct, -- noqa: RF02
+    (rated.total - base_converted)::DECIMAL(18, 4) AS markup,
+    100 * markup::DOUBLE / base_converted::DOUBLE AS markup_pct,
     rated.total::DOUBLE / base.first.total::DOUBLE AS supplier_rate,
     rated.rate::DOUBLE / base.first.rate::DOUBLE AS reference_rate,
     100 * (
-        greatest(supplier_rate / (rated.highest_rate::DOUBLE / base.first.lowest_rate::DOUBLE) - 1, 0) -- noqa: RF02
-        + least(supplier_rate / (rated.lowest_rate::DOUBLE / base.first.highest_rate::DOUBLE) - 1, 0) -- noqa: RF02
+        greatest(supplier_rate / (rated.highest_rate::DOUBLE / base.first.lowest_rate::DOUBLE) - 1, 0)
+        + least(supplier_rate / (rated.lowest_rate::DOUBLE / base.first.highest_rate::DOUBLE) - 1, 0)
     ) AS lasting_pct,
     try_cast(
         CASE
-            WHEN rated.is_in_units AND base.first.is_in_units THEN 1 + reference_rate -- noqa: RF02
-            ELSE rated.minor_unit + base.first.minor_unit * reference_rate -- noqa: RF02
+            WHEN rated.is_in_units AND base.first.is_in_units THEN 1 + reference_rate
+            ELSE rated.minor_unit + base.first.minor_unit * reference_rate
         END AS DECIMAL(18, 4)
     ) AS rounding,
     least(rated.rate_date, base.first.rate_date) AS rate_date,

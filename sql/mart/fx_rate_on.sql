@@ -43,6 +43,6 @@ FROM with_euro
 CROSS JOIN range(8) AS later (days) -- noqa: AL05
 QUALIFY
     row_number() OVER (
-        PARTITION BY with_euro.currency, on_date -- noqa: RF03
+        PARTITION BY with_euro.currency, on_date
         ORDER BY with_euro.rate_date DESC
     ) = 1

@@ -145,8 +145,8 @@ walked AS (
             ELSE mart.converted(policy_step.total, apart.to_rate, apart.from_rate, apart.minor_unit)
         END AS after_policy,
         CASE
-            WHEN apart.board_id = apart.reference_board_id THEN after_policy -- noqa: RF02
-            WHEN after_policy IS NOT NULL -- noqa: RF02
+            WHEN apart.board_id = apart.reference_board_id THEN after_policy
+            WHEN after_policy IS NOT NULL
                 THEN mart.converted(board_step.total, apart.to_rate, apart.from_rate, apart.minor_unit)
         END AS after_board,
         CASE
@@ -155,13 +155,13 @@ walked AS (
         END AS before_fx,
         -- Charges and promotions are compared with the last offer found on the path.
         CASE
-            WHEN after_board IS NOT NULL AND board_step.offer_key IS NOT NULL -- noqa: RF02
+            WHEN after_board IS NOT NULL AND board_step.offer_key IS NOT NULL
                 THEN board_step.included_charges
             WHEN policy_step.offer_key IS NOT NULL THEN policy_step.included_charges
             ELSE apart.reference_included_charges
         END AS charges_there,
         CASE
-            WHEN after_board IS NOT NULL AND board_step.offer_key IS NOT NULL THEN board_step.taken_off -- noqa: RF02
+            WHEN after_board IS NOT NULL AND board_step.offer_key IS NOT NULL THEN board_step.taken_off
             WHEN policy_step.offer_key IS NOT NULL THEN policy_step.taken_off
             WHEN apart.reference_pre_promo_total IS NOT NULL
                 THEN

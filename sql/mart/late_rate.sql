@@ -48,7 +48,7 @@ placed AS MATERIALIZED (
             moved.highest_month_rate,
             allowed_pct
         ) AS is_of_month,
-        is_of_month -- noqa: RF02
+        is_of_month
         AND NOT mart.fits_rates(
             pair.total,
             pair.reference_total,
@@ -106,7 +106,7 @@ aside AS (
         compared.reference_offer_key,
         count(DISTINCT compared.market) FILTER (WHERE compared.side > 0) AS above,
         count(DISTINCT compared.market) FILTER (WHERE compared.side < 0) AS below,
-        CASE WHEN above > below THEN 1 ELSE -1 END AS side, -- noqa: RF02
+        CASE WHEN above > below THEN 1 ELSE -1 END AS side,
         -- Markets that share a currency share its rate.
         count(DISTINCT compared.currency) FILTER (
             WHERE compared.currency <> compared.reference_currency
@@ -117,18 +117,18 @@ aside AS (
         count(DISTINCT compared.currency) FILTER (
             WHERE compared.currency <> compared.reference_currency AND compared.side < 0
         ) AS currencies_below,
-        CASE WHEN above > below THEN currencies_above ELSE currencies_below END AS currencies_aside -- noqa: RF02
+        CASE WHEN above > below THEN currencies_above ELSE currencies_below END AS currencies_aside
     FROM compared
     GROUP BY compared.source, compared.property_id, compared.reference_offer_key
     HAVING
-        greatest(above, below) >= 2 -- noqa: RF02
-        AND 2 * greatest(above, below) > count(DISTINCT compared.market) -- noqa: RF02
+        greatest(above, below) >= 2
+        AND 2 * greatest(above, below) > count(DISTINCT compared.market)
         -- The reference market's own currency agrees with itself.
-        AND 2 * currencies_aside -- noqa: RF02
+        AND 2 * currencies_aside
         + CASE WHEN any_value(compared.reference_currency) = 'EUR' THEN 0 ELSE 1 END
-        > currencies + 1 -- noqa: RF02
+        > currencies + 1
         AND CASE
-            WHEN above > below THEN bool_or(compared.is_off AND compared.side > 0) -- noqa: RF02
+            WHEN above > below THEN bool_or(compared.is_off AND compared.side > 0)
             ELSE bool_or(compared.is_off AND compared.side < 0)
         END
 ),
@@ -198,7 +198,7 @@ late AS (
     FROM shown
     GROUP BY shown.source, shown.property_id, shown.market, shown.reference_currency, shown.currency
     QUALIFY
-        bool_and(is_late) OVER ( -- noqa: RF02
+        bool_and(is_late) OVER (
             PARTITION BY shown.source, shown.property_id, shown.reference_currency, shown.currency
         )
 ),

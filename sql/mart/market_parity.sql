@@ -129,7 +129,7 @@ offered AS (
 
 paired AS (
     SELECT
-        offer.* EXCLUDE (compared_in, compared_in_asked), -- noqa: RF02
+        offer.* EXCLUDE (compared_in, compared_in_asked),
         reference.market AS reference_market,
         reference.offer_key AS reference_offer_key,
         reference.room_id AS reference_room_id,
@@ -148,11 +148,11 @@ paired AS (
         exchange.rate_date,
         unit.minor_unit,
         mart.currency_basis(offer.currency, reference.currency, twin.total) AS currency_basis,
-        CASE currency_basis -- noqa: RF02
+        CASE currency_basis
             WHEN 'supplier_rate' THEN offer.total::DOUBLE / twin.total::DOUBLE
             WHEN 'reference_rate' THEN exchange.rate
         END AS rate,
-        CASE currency_basis -- noqa: RF02
+        CASE currency_basis
             WHEN 'same' THEN reference.total
             WHEN 'supplier_rate' THEN mart.converted(reference.total, offer.total, twin.total, unit.minor_unit)
             ELSE mart.converted(reference.total, exchange.to_rate, exchange.from_rate, unit.minor_unit)
@@ -185,17 +185,17 @@ paired AS (
 
 judged AS (
     SELECT
-        paired.* EXCLUDE (minor_unit, match_key), -- noqa: RF02
+        paired.* EXCLUDE (minor_unit, match_key),
         mart.tolerance(
             paired.reference_converted,
             mart.tolerance_of(paired.currency_basis, analysis.tolerance_pct, analysis.reference_rate_pct),
             paired.minor_unit
         ) AS tolerance,
         (paired.total - paired.reference_converted)::DECIMAL(18, 4) AS gap,
-        100 * gap::DOUBLE / paired.reference_converted::DOUBLE AS gap_pct, -- noqa: RF02
+        100 * gap::DOUBLE / paired.reference_converted::DOUBLE AS gap_pct,
         CASE
-            WHEN gap < -tolerance THEN 'win' -- noqa: RF02
-            WHEN gap <= tolerance THEN 'meet' -- noqa: RF02
+            WHEN gap < -tolerance THEN 'win'
+            WHEN gap <= tolerance THEN 'meet'
             ELSE 'lose'
         END AS verdict,
         analysis.medium_pct,
@@ -231,7 +231,7 @@ losing AS (
 )
 
 SELECT
-    judged.* EXCLUDE (medium_pct, high_pct), -- noqa: RF02
+    judged.* EXCLUDE (medium_pct, high_pct),
     CASE
         WHEN judged.verdict <> 'meet' THEN mart.severity(judged.gap_pct, judged.medium_pct, judged.high_pct)
     END AS severity,

@@ -17,7 +17,7 @@ SELECT
     coalesce(
         list(cell.nights ORDER BY cell.nights) FILTER (WHERE cell.nights < cell.shortest), []
     ) AS shorter_refused,
-    CASE WHEN len(shorter_refused) > 0 THEN shortest_offered END AS implied_minimum_stay -- noqa: RF02
+    CASE WHEN len(shorter_refused) > 0 THEN shortest_offered END AS implied_minimum_stay
 FROM (
     SELECT
         asked.*,

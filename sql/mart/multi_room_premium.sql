@@ -79,7 +79,7 @@ party_offer AS (
 )
 
 SELECT
-    party_offer.* EXCLUDE (party_total), -- noqa: RF03
+    party_offer.* EXCLUDE (party_total),
     party_offer.party_total AS total,
     (party_offer.party_total - party_offer.singles_total)::DECIMAL(18, 4) AS premium,
     100 * (party_offer.party_total - party_offer.singles_total)::DOUBLE

@@ -47,7 +47,7 @@ SELECT
     (offer.total - base.total)::DECIMAL(18, 4) AS supplement,
     ((offer.total - base.total) / (pair.added_guests * offer.nights))::DECIMAL(18, 4) AS supplement_per_guest_night,
     100 * (offer.total - base.total)::DOUBLE / base.total::DOUBLE AS supplement_pct,
-    supplement_pct / pair.added_guests AS supplement_per_guest_pct -- noqa: RF02
+    supplement_pct / pair.added_guests AS supplement_per_guest_pct
 FROM mart.offer_latest AS offer
 INNER JOIN pair ON pair.party = offer.party
 SEMI JOIN mart.offer_latest AS asked

@@ -4,7 +4,7 @@
 -- total_per_night: total / nights, in currency.
 -- board_family: Family of the board basis; unknown ids are `other`.
 SELECT
-    history.* EXCLUDE (longest_unseen_days), -- noqa: RF02
+    history.* EXCLUDE (longest_unseen_days),
     (history.total / history.nights)::DECIMAL(18, 4) AS total_per_night,
     coalesce(board.family, 'other') AS board_family,
     history.longest_unseen_days

@@ -7,7 +7,7 @@
 -- total_per_night: total / nights, in currency.
 -- board_family: Family of the board basis; unknown ids are `other`.
 SELECT
-    offer.* EXCLUDE (is_offered, longest_unseen_days), -- noqa: RF02
+    offer.* EXCLUDE (is_offered, longest_unseen_days),
     date_diff('day', mart.utc(offer.last_seen_at)::DATE, offer.check_in) AS lead_days,
     (offer.total / offer.nights)::DECIMAL(18, 4) AS total_per_night,
     coalesce(board.family, 'other') AS board_family

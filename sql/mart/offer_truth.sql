@@ -17,7 +17,7 @@
 -- quote_above_list: quote_total - list_total, in currency; NULL: different ids were sent.
 WITH last_quote AS (
     SELECT
-        quote.* EXCLUDE (offer_key, offer_no, room_stay_id, product_id, quote_total), -- noqa: RF02
+        quote.* EXCLUDE (offer_key, offer_no, room_stay_id, product_id, quote_total),
         room.offer_key,
         room.total AS quote_total,
         -- Several rooms of one request may have the same room type, board and policy; only room_no distinguishes them.
@@ -131,9 +131,9 @@ SELECT
     min(told.told_at) FILTER (WHERE told.told_by = 'multi') AS list_at,
     min(told.told_at) FILTER (WHERE told.told_by = 'detail') AS detail_at,
     min(told.told_at) FILTER (WHERE told.told_by = 'quote') AS quote_at,
-    date_diff('second', list_at, detail_at) AS list_to_detail_seconds, -- noqa: RF02
-    date_diff('second', detail_at, quote_at) AS detail_to_quote_seconds, -- noqa: RF02
-    date_diff('second', list_at, quote_at) AS list_to_quote_seconds, -- noqa: RF02
+    date_diff('second', list_at, detail_at) AS list_to_detail_seconds,
+    date_diff('second', detail_at, quote_at) AS detail_to_quote_seconds,
+    date_diff('second', list_at, quote_at) AS list_to_quote_seconds,
     min(told.sent_property_id) FILTER (WHERE told.told_by = 'multi') AS list_sent_property_id,
     min(told.sent_property_id) FILTER (WHERE told.told_by = 'detail') AS detail_sent_property_id,
     min(told.sent_property_id) FILTER (WHERE told.told_by = 'quote') AS quote_sent_property_id,

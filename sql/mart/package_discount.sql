@@ -32,7 +32,7 @@ SELECT
     (hotel.total - package.total)::DECIMAL(18, 4) AS discount,
     100 * (1 - package.total::DOUBLE / hotel.total::DOUBLE) AS discount_pct,
     CASE WHEN hotel.floor > package.total THEN (hotel.floor - package.total)::DECIMAL(18, 4) END AS leak,
-    100 * leak::DOUBLE / hotel.floor::DOUBLE AS leak_pct, -- noqa: RF02
+    100 * leak::DOUBLE / hotel.floor::DOUBLE AS leak_pct,
     hotel.seen_sweep_id,
     hotel.seen_search_id,
     hotel.seen_offer_no,

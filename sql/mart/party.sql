@@ -9,8 +9,8 @@ SELECT
     length(asked.party) - length(replace(asked.party, '+', '')) + 1 AS rooms,
     list_sum(regexp_extract_all(asked.party, '(?:^|\+)(\d+)', 1)::INTEGER[])::INTEGER AS adults,
     regexp_extract_all(asked.party, '[c-](\d+)', 1)::INTEGER[] AS child_ages,
-    len(child_ages)::INTEGER AS children, -- noqa: RF02
-    (adults + children)::INTEGER AS guests -- noqa: RF02
+    len(child_ages)::INTEGER AS children,
+    (adults + children)::INTEGER AS guests
 FROM (
     SELECT DISTINCT offer.party
     FROM state.offer_open AS offer

@@ -67,4 +67,4 @@ SELECT
     change.after_offer_no
 FROM state.policy_drift AS change
 LEFT JOIN mart.policy AS before ON before.policy_key = change.policy_key_before
-LEFT JOIN mart.policy AS after ON after.policy_key = change.policy_key_after -- noqa: RF04
+LEFT JOIN mart.policy AS after ON after.policy_key = change.policy_key_after

@@ -106,15 +106,15 @@ priced AS (
 
 held AS (
     SELECT
-        priced.* EXCLUDE (minor_unit), -- noqa: RF02
+        priced.* EXCLUDE (minor_unit),
         -- A floor converted by the supplier may be off by its mark-up, which a reference rate does not show.
         CASE
             WHEN priced.floor_currency = priced.currency THEN 'same'
             WHEN priced.floor_currency IS NOT NULL THEN 'reference_rate'
         END AS currency_basis,
-        mart.tolerance_of(currency_basis, analysis.tolerance_pct, analysis.reference_rate_pct) -- noqa: RF02
+        mart.tolerance_of(currency_basis, analysis.tolerance_pct, analysis.reference_rate_pct)
             AS allowed_pct,
-        mart.tolerance(priced.floor, allowed_pct, priced.minor_unit) AS tolerance, -- noqa: RF02
+        mart.tolerance(priced.floor, allowed_pct, priced.minor_unit) AS tolerance,
         greatest(priced.floor_before, priced.floor_next) AS higher_floor,
         CASE
             WHEN priced.product_type <> 'Hotel' THEN 'not_hotel'
@@ -125,10 +125,10 @@ held AS (
             WHEN abs(priced.days_apart) > analysis.price_days THEN 'outdated'
             WHEN priced.price_age_days > analysis.price_days THEN 'outdated'
             WHEN priced.is_before_answers THEN 'before_answers'
-            WHEN priced.floor - priced.price_converted > tolerance THEN 'breach' -- noqa: RF02
+            WHEN priced.floor - priced.price_converted > tolerance THEN 'breach'
             WHEN
-                higher_floor - priced.price_converted -- noqa: RF02
-                > mart.tolerance(higher_floor, allowed_pct, priced.minor_unit) -- noqa: RF02
+                higher_floor - priced.price_converted
+                > mart.tolerance(higher_floor, allowed_pct, priced.minor_unit)
                 THEN 'between_floors'
             ELSE 'kept'
         END AS verdict
@@ -161,7 +161,7 @@ SELECT
     held.tolerance,
     CASE WHEN held.verdict IN ('breach', 'kept') THEN (held.floor - held.price_converted)::DECIMAL(18, 4) END
         AS below_floor,
-    100 * below_floor::DOUBLE / held.floor::DOUBLE AS below_floor_pct, -- noqa: RF02
+    100 * below_floor::DOUBLE / held.floor::DOUBLE AS below_floor_pct,
     held.floor_now,
     (held.floor_now - held.price_converted)::DECIMAL(18, 4) AS below_floor_now,
     held.days_apart,

@@ -120,9 +120,9 @@ SELECT
         )
     ) AS is_accused,
     coalesce(central.offer, agreed.offer) AS middle,
-    middle IS NOT NULL AND NOT middle['is_beyond'] AS is_beside, -- noqa: RF02
-    coalesce(is_beside AND central.is_of_two, FALSE) AS is_of_two, -- noqa: RF02
-    100 * (pair.total - middle['total'])::DOUBLE / middle['total']::DOUBLE AS from_middle_pct, -- noqa: RF02
+    middle IS NOT NULL AND NOT middle['is_beyond'] AS is_beside,
+    coalesce(is_beside AND central.is_of_two, FALSE) AS is_of_two,
+    100 * (pair.total - middle['total'])::DOUBLE / middle['total']::DOUBLE AS from_middle_pct,
     -- A rate concerns all markets in its currency: where one of them meets the reference market, the rate is right.
     CASE WHEN central.are_all_beyond THEN central.markets ELSE [] END AS alike_markets
 FROM pair

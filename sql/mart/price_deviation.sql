@@ -197,7 +197,7 @@ UNION ALL BY NAME
 
 -- The deviating price is the reference market's, as answered.
 SELECT
-    reference.* EXCLUDE (closest), -- noqa: RF02
+    reference.* EXCLUDE (closest),
     reference.closest.market AS compared_with,
     reference.closest.total AS compared_answered,
     reference.closest.currency AS compared_currency,

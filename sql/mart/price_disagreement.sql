@@ -60,12 +60,12 @@ pair AS (
         ) AS is_beyond,
         min(parity.market) OVER in_currency < max(parity.market) OVER in_currency AS has_others,
         NOT mart.is_level(parity.verdict, parity.gap_pct, analysis.disparity_pct)
-        AND CASE WHEN has_others THEN abs(unexplained_pct) > of_rate_pct ELSE is_beyond END AS is_apart, -- noqa: RF02
+        AND CASE WHEN has_others THEN abs(unexplained_pct) > of_rate_pct ELSE is_beyond END AS is_apart,
         -- A price that only a rate of the month explains neither deviates nor agrees.
-        NOT is_apart -- noqa: RF02
+        NOT is_apart
         AND (
             parity.verdict = 'meet'
-            OR abs(unexplained_pct) <= of_rate_pct + analysis.disparity_pct -- noqa: RF02
+            OR abs(unexplained_pct) <= of_rate_pct + analysis.disparity_pct
         ) AS is_standing,
         parity.currency_basis = 'same' OR NOT bool_or(parity.currency_basis = 'same') OVER (
             PARTITION BY parity.source, parity.property_id, parity.reference_offer_key
@@ -129,21 +129,21 @@ leaning AS (
 -- them, though a rate may still explain its price: otherwise the first one to pass the bound would be blamed for what
 -- the reference market does.
 SELECT
-    pair.* EXCLUDE (allowed_pct, of_rate_pct, has_others), -- noqa: RF02
+    pair.* EXCLUDE (allowed_pct, of_rate_pct, has_others),
     CASE WHEN pair.gap > 0 THEN leaning.dearer ELSE leaning.cheaper END AS level_pct,
-    abs((100 + pair.gap_pct) / level_pct - 1) AS from_level, -- noqa: RF02
+    abs((100 + pair.gap_pct) / level_pct - 1) AS from_level,
     pair.is_best
     AND (
         pair.is_apart
         OR (
             pair.currency_basis <> 'same'
-            AND coalesce(from_level <= pair.alike_pct / 100, FALSE) -- noqa: RF02
+            AND coalesce(from_level <= pair.alike_pct / 100, FALSE)
         )
     ) AS is_leaning,
     NOT pair.is_best
     AND pair.is_apart
     AND pair.is_beyond
-    AND coalesce(from_level <= pair.agreed_pct / 100, FALSE) AS is_alike, -- noqa: RF02
+    AND coalesce(from_level <= pair.agreed_pct / 100, FALSE) AS is_alike,
     mart.observation(
         'witness',
         pair.source,

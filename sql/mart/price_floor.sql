@@ -154,7 +154,7 @@ first_known AS (
 -- What was known at that time or later of the offers with the key of the price, and when it was seen last before that.
 dated AS (
     SELECT
-        known.* EXCLUDE (floor), -- noqa: RF02
+        known.* EXCLUDE (floor),
         nullif(known.floor, 0) AS floor,
         greatest(known.observed_at, first_known.valid_from) AS judged_at,
         cell_known.next_at,
@@ -194,7 +194,7 @@ matching AS (
         AND mart.is_on_sale(dated.doubted_since, dated.judged_at, analysis.unobserved_nights) AS is_in_force,
         CASE
             WHEN dated.valid_from <= dated.judged_at
-                THEN is_in_force AND (dated.valid_to IS NULL OR dated.last_seen_at >= dated.judged_at) -- noqa: RF02
+                THEN is_in_force AND (dated.valid_to IS NULL OR dated.last_seen_at >= dated.judged_at)
             ELSE coalesce(
                 dated.seen_before_at < dated.judged_at, dated.next_at IS NULL OR dated.valid_from <= dated.next_at
             )
@@ -229,7 +229,7 @@ matching AS (
     WHERE
         dated.is_offered
         AND dated.currency IS NOT NULL
-        AND (is_in_force OR is_next OR is_now) -- noqa: RF02
+        AND (is_in_force OR is_next OR is_now)
         -- An unreadable offer may have the lower floor. In a list, only one product has the exact key.
         AND (dated.is_whole OR (dated.source = 'multi' AND dated.match_grade = 'exact'))
 ),
@@ -369,12 +369,12 @@ lowest AS (
 -- A breach lies below both floors; the lower one shows by how much at least.
 lower_one AS (
     SELECT
-        lowest.* EXCLUDE (kept_before, kept_next, kept_now), -- noqa: RF02,RF03
+        lowest.* EXCLUDE (kept_before, kept_next, kept_now),
         coalesce(lowest.floor_next < lowest.floor_before, FALSE) AS is_next_lower,
-        CASE WHEN is_next_lower THEN lowest.kept_next ELSE lowest.kept_before END AS kept, -- noqa: RF02
+        CASE WHEN is_next_lower THEN lowest.kept_next ELSE lowest.kept_before END AS kept,
         -- In the order of rooms, which is the first field.
-        list_sort(struct_extract(kept, 'rooms')) AS rooms, -- noqa: RF02
-        CASE WHEN is_next_lower THEN list_sort(lowest.kept_before.rooms) ELSE [] END AS rooms_before, -- noqa: RF02
+        list_sort(struct_extract(kept, 'rooms')) AS rooms,
+        CASE WHEN is_next_lower THEN list_sort(lowest.kept_before.rooms) ELSE [] END AS rooms_before,
         list_sort(lowest.kept_now) AS rooms_now
     FROM lowest
 )
@@ -400,17 +400,17 @@ SELECT
                     || list_transform(
                         list_filter(
                             lower_one.rooms,
-                            LAMBDA room: room['seconds_apart'] >= 0 -- noqa: RF02,RF03
-                            AND room['began_sweep_id'] <> room['seen_sweep_id'] -- noqa: RF02,RF03
+                            LAMBDA room: room['seconds_apart'] >= 0
+                            AND room['began_sweep_id'] <> room['seen_sweep_id']
                         ),
-                        LAMBDA room: mart.observation( -- noqa: RF02
+                        LAMBDA room: mart.observation(
                             'floor_began',
                             source.source,
-                            room['property_id'], -- noqa: RF02,RF03
-                            room['offer_key'], -- noqa: RF02,RF03
-                            room['began_sweep_id'], -- noqa: RF02,RF03
-                            room['began_search_id'], -- noqa: RF02,RF03
-                            room['began_offer_no'] -- noqa: RF02,RF03
+                            room['property_id'],
+                            room['offer_key'],
+                            room['began_sweep_id'],
+                            room['began_search_id'],
+                            room['began_offer_no']
                         )
                     )
                     || mart.sightings('floor_before', source.source, lower_one.rooms_before)

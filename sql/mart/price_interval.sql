@@ -34,7 +34,7 @@ WITH told AS NOT MATERIALIZED (
 )
 
 SELECT -- noqa: AM07
-    told.* EXCLUDE (is_offered, first_seen_at, ended_by), -- noqa: RF03
+    told.* EXCLUDE (is_offered, first_seen_at, ended_by),
     NULL::DECIMAL(18, 4) AS total_before,
     FALSE AS was_gone,
     TRUE AS is_only,
@@ -48,7 +48,7 @@ WHERE
 UNION ALL BY NAME
 
 SELECT -- noqa: AM07
-    followed.* EXCLUDE (is_offered, first_seen_at, ended_by, was_unpriced), -- noqa: RF02
+    followed.* EXCLUDE (is_offered, first_seen_at, ended_by, was_unpriced),
     FALSE AS is_only,
     followed.was_unpriced
 FROM (

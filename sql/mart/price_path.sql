@@ -12,9 +12,9 @@
 -- An interval ends when any value of the offer changes; a step ends with a new total, or while the offer is gone.
 WITH numbered AS (
     SELECT
-        priced.* EXCLUDE (is_only, was_unpriced), -- noqa: RF03
+        priced.* EXCLUDE (is_only, was_unpriced),
         (priced.was_gone OR priced.total IS DISTINCT FROM priced.total_before) AS is_new,
-        count(*) FILTER (WHERE is_new) OVER in_time AS steps, -- noqa: RF02
+        count(*) FILTER (WHERE is_new) OVER in_time AS steps,
         first_value(priced.total) OVER in_time AS first_total
     FROM mart.price_interval AS priced
     WHERE NOT priced.is_only
@@ -52,7 +52,7 @@ step AS (
     UNION ALL BY NAME
 
     SELECT
-        priced.* EXCLUDE (is_only, was_unpriced), -- noqa: RF03
+        priced.* EXCLUDE (is_only, was_unpriced),
         0 AS step_no,
         priced.total AS first_total
     FROM mart.price_interval AS priced
@@ -60,7 +60,7 @@ step AS (
 )
 
 SELECT
-    step.* EXCLUDE (total_before, was_gone, first_total), -- noqa: RF03
+    step.* EXCLUDE (total_before, was_gone, first_total),
     (step.total / step.nights)::DECIMAL(18, 4) AS total_per_night,
     date_diff('day', mart.utc(step.valid_from)::DATE, step.check_in) AS lead_days_from,
     date_diff('day', mart.utc(step.last_seen_at)::DATE, step.check_in) AS lead_days_seen,

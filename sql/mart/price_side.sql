@@ -21,7 +21,7 @@ sides AS (
                 coalesce(
                     list_filter(
                         list(DISTINCT side.market) FILTER (WHERE side.is_standing),
-                        LAMBDA market: NOT list_contains(alike, market) -- noqa: RF02
+                        LAMBDA market: NOT list_contains(alike, market)
                     ),
                     []
                 ),
@@ -58,11 +58,11 @@ sides AS (
     ) AS side
     GROUP BY side.source, side.property_id, side.offer_key
     HAVING
-        len(alike) >= len(standing) -- noqa: RF02
+        len(alike) >= len(standing)
         -- One rate concerns one currency.
         AND (
             count(DISTINCT side.currency) FILTER (WHERE side.is_alike) > 1
-            OR (any_value(side.is_of_one_currency) AND len(alike) > 1) -- noqa: RF02
+            OR (any_value(side.is_of_one_currency) AND len(alike) > 1)
         )
         -- Without another market in its own currency, the reference market stands alone: converted prices decide,
         -- unless they agree by halves.
@@ -90,7 +90,7 @@ defended AS (
                             side.is_standing
                             AND (side.is_best OR coalesce(100 * side.from_level > abs(side.gap_pct), TRUE))
                         ),
-                        LAMBDA market: NOT list_contains(against, market) -- noqa: RF02
+                        LAMBDA market: NOT list_contains(against, market)
                     ),
                     []
                 ),
@@ -122,7 +122,7 @@ defended AS (
             AND side.property_id = suspect.property_id
             AND side.reference_offer_key = suspect.reference_offer_key
     GROUP BY suspect.source, suspect.property_id, suspect.reference_offer_key
-    HAVING len(standing) >= len(against) -- noqa: RF02
+    HAVING len(standing) >= len(against)
 )
 
 SELECT

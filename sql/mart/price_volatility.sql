@@ -31,7 +31,7 @@ SELECT
     count(*) FILTER (
         WHERE NOT priced.was_gone AND NOT priced.was_unpriced AND priced.total <> priced.total_before
     ) AS changes,
-    changes::DOUBLE / pairs AS changes_per_snapshot, -- noqa: RF02
+    changes::DOUBLE / pairs AS changes_per_snapshot,
     -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
     round(
         100 * sqrt(
@@ -39,7 +39,7 @@ SELECT
                 sum((ln(priced.total::DOUBLE / priced.total_before::DOUBLE) ** 2)::DECIMAL(38, 12)) FILTER (
                     WHERE NOT priced.was_gone AND NOT priced.was_unpriced
                 ), 0
-            )::DOUBLE / pairs -- noqa: RF02
+            )::DOUBLE / pairs
         ), 6
     ) AS volatility_pct,
     min(priced.total) AS lowest,
@@ -49,7 +49,7 @@ SELECT
 FROM mart.price_interval AS priced
 WHERE NOT priced.is_only
 GROUP BY priced.source, priced.property_id, priced.offer_key
-HAVING pairs > 0 -- noqa: RF02
+HAVING pairs > 0
 
 UNION ALL BY NAME
 

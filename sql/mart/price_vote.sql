@@ -85,13 +85,13 @@ outvoted AS (
     SELECT
         voted.*,
         sign(voted.markets_dearer::BIGINT - voted.markets_cheaper::BIGINT) AS side,
-        voted.markets_compared - CASE side -- noqa: RF02
+        voted.markets_compared - CASE side
             WHEN 1 THEN voted.in_doubt_dearer
             WHEN -1 THEN voted.in_doubt_cheaper
             ELSE 0
         END AS markets_voting,
         -- The reference market's own price is one more vote: two against two accuse neither side.
-        (voted.markets_agreed >= 2 AND 2 * voted.markets_agreed > markets_voting + 1) -- noqa: RF02
+        (voted.markets_agreed >= 2 AND 2 * voted.markets_agreed > markets_voting + 1)
         OR (
             voted.markets_compared >= 2
             AND greatest(voted.markets_dearer, voted.markets_cheaper) = voted.markets_compared
@@ -102,8 +102,8 @@ outvoted AS (
             AND voted.markets_alike > voted.markets_standing
         ) AS is_outvoted,
         voted.markets_agreed >= 2
-        AND 2 * voted.markets_agreed > markets_voting -- noqa: RF02
-        AND NOT is_outvoted AS are_halves -- noqa: RF02
+        AND 2 * voted.markets_agreed > markets_voting
+        AND NOT is_outvoted AS are_halves
     FROM voted
 ),
 
@@ -164,7 +164,7 @@ vouched AS (
         AND lone.is_apart
         AND lone.currency_basis = 'same'
     GROUP BY lone.source, lone.property_id, lone.reference_offer_key
-    HAVING markets_beside <> reference_beside -- noqa: RF02
+    HAVING markets_beside <> reference_beside
 ),
 
 stand AS (
@@ -179,13 +179,13 @@ stand AS (
             FALSE
         ) AS is_decided_by_other,
         CASE
-            WHEN is_vouched THEN vouched.markets_beside > vouched.reference_beside -- noqa: RF02
-            WHEN is_decided_by_other THEN other.is_outvoted -- noqa: RF02
+            WHEN is_vouched THEN vouched.markets_beside > vouched.reference_beside
+            WHEN is_decided_by_other THEN other.is_outvoted
             ELSE own.is_outvoted
         END AS is_reference_apart,
         CASE
-            WHEN is_vouched THEN FALSE -- noqa: RF02
-            WHEN is_decided_by_other THEN other.are_halves -- noqa: RF02
+            WHEN is_vouched THEN FALSE
+            WHEN is_decided_by_other THEN other.are_halves
             ELSE own.are_halves
         END AS are_halves
     FROM outvoted AS own
@@ -250,7 +250,7 @@ awaiting AS (
 )
 
 SELECT
-    pair.* EXCLUDE (is_agreeing, is_in_doubt), -- noqa: RF02
+    pair.* EXCLUDE (is_agreeing, is_in_doubt),
     stand.markets_compared,
     stand.markets_voting,
     stand.markets_agreed,
@@ -264,7 +264,7 @@ SELECT
     OR stand.is_reference_apart <> stand.is_outvoted
     OR (stand.is_decided_by_other AND stand.are_halves) AS is_shown_by_other,
     stand.is_reference_apart,
-    2 * markets_apart > stand.markets_voting AS is_of_most, -- noqa: RF02
+    2 * markets_apart > stand.markets_voting AS is_of_most,
     stand.are_halves,
     awaiting.offer_key IS NOT NULL AS is_awaiting
 FROM pair

@@ -39,8 +39,8 @@ SELECT
     any_value(offer.board_family) FILTER (WHERE side.is_branded) AS board_family,
     any_value(offer.total) FILTER (WHERE side.is_branded) AS branded_total,
     any_value(offer.total) FILTER (WHERE NOT side.is_branded) AS unbranded_total,
-    (branded_total - unbranded_total)::DECIMAL(18, 4) AS discount, -- noqa: RF02
-    100 * (1 - unbranded_total::DOUBLE / branded_total::DOUBLE) AS discount_pct, -- noqa: RF02
+    (branded_total - unbranded_total)::DECIMAL(18, 4) AS discount,
+    100 * (1 - unbranded_total::DOUBLE / branded_total::DOUBLE) AS discount_pct,
     any_value(offer.offer_key) FILTER (WHERE side.is_branded) AS branded_offer_key,
     any_value(offer.offer_key) FILTER (WHERE NOT side.is_branded) AS unbranded_offer_key,
     any_value(offer.seen_sweep_id) AS seen_sweep_id,

@@ -50,7 +50,7 @@ observed AS (
         promotion.promoted_from AS began_at,
         promotion.plain_seen_at,
         coalesce(mart.taken_off(history.total, history.pre_promo_total, latest.minor_unit) > 0, FALSE) AS is_below,
-        lag(CASE WHEN history.is_offered AND NOT is_below THEN history.total END) OVER in_order -- noqa: RF02
+        lag(CASE WHEN history.is_offered AND NOT is_below THEN history.total END) OVER in_order
             AS plain_before,
         history.is_offered AND history.total IS NOT NULL AS is_priced,
         date_diff('day', mart.utc(lag(history.last_seen_at) OVER in_order), mart.utc(history.valid_from))

@@ -21,8 +21,8 @@ SELECT
     latest.pre_promo_total,
     mart.depth_pct(latest.total, latest.pre_promo_total) AS depth_pct,
     coalesce(named.promotion_kinds, 'none named') AS promotion_kinds,
-    round(depth_pct / 100 * latest.nights) BETWEEN 1 AND latest.nights - 1 -- noqa: RF02
-    AND abs(depth_pct - 100 * round(depth_pct / 100 * latest.nights) / latest.nights) -- noqa: RF02
+    round(depth_pct / 100 * latest.nights) BETWEEN 1 AND latest.nights - 1
+    AND abs(depth_pct - 100 * round(depth_pct / 100 * latest.nights) / latest.nights)
     <= analysis.discount_rounding * (1 + 100 / latest.pre_promo_total::DOUBLE) AS is_free_night_like,
     latest.seen_sweep_id,
     latest.seen_search_id,

@@ -55,7 +55,7 @@ SELECT
     count(*) FILTER (WHERE told.is_answered) AS answered,
     count(*) FILTER (WHERE told.is_answered IS NULL) AS comparable,
     count(*) FILTER (WHERE told.is_promoted) AS promoted,
-    100.0 * promoted / nullif(comparable, 0) AS incidence_pct, -- noqa: RF02
+    100.0 * promoted / nullif(comparable, 0) AS incidence_pct,
     -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
     avg(told.depth_pct::DECIMAL(38, 9)) AS mean_depth_pct,
     max(told.depth_pct) AS deepest_pct,

@@ -60,8 +60,8 @@ explained AS (
 )
 
 SELECT
-    explained.* EXCLUDE ( -- noqa: RF02
-        by_median, by_mean, by_mean_before, last_by_median, last_by_mean, last_by_mean_before -- noqa: RF02,RF03
+    explained.* EXCLUDE (
+        by_median, by_mean, by_mean_before, last_by_median, last_by_mean, last_by_mean_before
     ),
     round(
         greatest(

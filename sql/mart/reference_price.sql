@@ -45,7 +45,7 @@ WITH promoted AS (
 
 held AS (
     SELECT
-        promoted.* EXCLUDE (first_seen_at, snapshots), -- noqa: RF02
+        promoted.* EXCLUDE (first_seen_at, snapshots),
         history.first_seen_at,
         history.plain_seen_at,
         history.began_at,

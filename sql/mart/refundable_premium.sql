@@ -69,12 +69,12 @@ paired AS (
         any_value(offer.last_seen_at) AS last_seen_at,
         min({ 'total': offer.total, 'offer_key': offer.offer_key, 'policy_key': offer.policy_key }) AS refundable,
         any_value(other.cheapest) AS non_refundable,
-        refundable['total'] AS refundable_total, -- noqa: RF02
-        non_refundable['total'] AS non_refundable_total, -- noqa: RF02
-        refundable['offer_key'] AS refundable_key, -- noqa: RF02
-        non_refundable['offer_key'] AS non_refundable_key, -- noqa: RF02
-        refundable['policy_key'] AS refundable_policy_key, -- noqa: RF02
-        non_refundable['policy_key'] AS non_refundable_policy_key -- noqa: RF02
+        refundable['total'] AS refundable_total,
+        non_refundable['total'] AS non_refundable_total,
+        refundable['offer_key'] AS refundable_key,
+        non_refundable['offer_key'] AS non_refundable_key,
+        refundable['policy_key'] AS refundable_policy_key,
+        non_refundable['policy_key'] AS non_refundable_policy_key
     FROM offer
     INNER JOIN non_refundable AS other ON other.property_id = offer.property_id AND other.terms = offer.terms
     WHERE offer.refundability = 'refundable'
@@ -104,7 +104,7 @@ timed AS (
 
 costed AS (
     SELECT
-        timed.* EXCLUDE (hours), -- noqa: RF02
+        timed.* EXCLUDE (hours),
         timed.refundable_total - timed.non_refundable_total AS premium,
         CASE
             WHEN refundable_stated.offer_key IS NOT NULL THEN refundable_stated.amount

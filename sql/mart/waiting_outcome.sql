@@ -86,7 +86,7 @@ decided AS (
     WHERE
         begun.total IS NOT NULL
         -- The first and the last day of an interval were answered.
-        AND (decided_on IN (begun.from_date, begun.seen_date) OR answered_on.market IS NOT NULL) -- noqa: RF02
+        AND (decided_on IN (begun.from_date, begun.seen_date) OR answered_on.market IS NOT NULL)
     -- Of two sweeps of one day, the later one counts.
     QUALIFY
         row_number() OVER (

@@ -13,7 +13,7 @@ FROM (
         search.market,
         search.lead,
         sum(search.properties) AS cells,
-        cells / count(DISTINCT row( -- noqa: RF02
+        cells / count(DISTINCT row(
             search.operation, search.product_type, search.nights, search.party, search.currency_asked
         )) AS stays
     FROM sweep_files.search_lead AS search

@@ -42,7 +42,7 @@ pair AS (
         ) AS is_compared,
         list_filter(
             list_concat(here.currencies, there.currencies),
-            LAMBDA currency: NOT list_contains(rated.currencies, currency) -- noqa: RF02
+            LAMBDA currency: NOT list_contains(rated.currencies, currency)
         ) AS unrated
     FROM sold AS here
     INNER JOIN sold AS there ON there.property_id = here.property_id
@@ -68,7 +68,7 @@ SELECT
     counted.currencies,
     list_filter(
         counted.currencies,
-        LAMBDA currency: NOT coalesce(list_contains(list(DISTINCT fx_rate.currency), currency), FALSE) -- noqa: RF02
+        LAMBDA currency: NOT coalesce(list_contains(list(DISTINCT fx_rate.currency), currency), FALSE)
     ) AS never_rated
 FROM counted
 LEFT JOIN lake.fx_rate AS fx_rate ON list_contains(counted.currencies, fx_rate.currency)

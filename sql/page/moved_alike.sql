@@ -78,9 +78,9 @@ counted AS (
         count(*) AS on_sale,
         count(*) FILTER (WHERE judged.change_pct > 0) AS raised,
         count(*) FILTER (WHERE judged.change_pct < 0) AS lowered,
-        greatest(raised, lowered) AS properties, -- noqa: RF02
+        greatest(raised, lowered) AS properties,
         CASE
-            WHEN raised >= lowered THEN median(judged.change_pct) FILTER (WHERE judged.change_pct > 0) -- noqa: RF02
+            WHEN raised >= lowered THEN median(judged.change_pct) FILTER (WHERE judged.change_pct > 0)
             ELSE median(judged.change_pct) FILTER (WHERE judged.change_pct < 0)
         END AS median_pct
     FROM judged

@@ -15,7 +15,7 @@ WITH sized AS (
     SELECT
         deviating.*,
         (deviating.all_in - deviating.compared_all_in)::DECIMAL(18, 4) AS amount,
-        100 * amount::DOUBLE / deviating.compared_all_in::DOUBLE AS size_pct -- noqa: RF02
+        100 * amount::DOUBLE / deviating.compared_all_in::DOUBLE AS size_pct
     FROM mart.all_in_deviation AS deviating
 )
 

@@ -28,7 +28,7 @@ SELECT
     sum(
         counted.planned - counted.rejected - counted.failed - counted.not_swept
     ) FILTER (WHERE counted.rooms > 1)::BIGINT AS answered_rooms,
-    sum(counted.offered)::DOUBLE / nullif(answered, 0) AS availability, -- noqa: RF02
-    sum(counted.offered)::DOUBLE / nullif(answered - sum(counted.absent), 0) AS availability_of_present -- noqa: RF02
+    sum(counted.offered)::DOUBLE / nullif(answered, 0) AS availability,
+    sum(counted.offered)::DOUBLE / nullif(answered - sum(counted.absent), 0) AS availability_of_present
 FROM state.cell_count AS counted
 GROUP BY counted.sweep_id, counted.operation, counted.market, counted.product_type

@@ -121,7 +121,7 @@ SELECT
     round(actual.paid::DOUBLE / actual.offers, 6) AS actual_paid_share,
     round(actual.cost::DOUBLE / actual.offers, 6) AS actual_cost_share,
     round((actual.paid - actual.cost)::DOUBLE / actual.offers, 6) AS actual_balance,
-    abs(actual_balance - bounded.balance) -- noqa: RF02
+    abs(actual_balance - bounded.balance)
     <= 1.96 * bounded.error * sqrt(1 + (bounded.stays + 2)::DOUBLE / actual.stays) AS is_within
 FROM bounded
 LEFT JOIN outcome AS actual

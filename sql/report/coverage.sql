@@ -14,7 +14,7 @@ SELECT
     sum(counted.rejected)::BIGINT AS rejected,
     sum(counted.failed)::BIGINT AS failed,
     sum(counted.not_swept)::BIGINT AS not_swept,
-    swept::DOUBLE / nullif(sum(counted.planned), 0) AS swept_share, -- noqa: RF02
-    answered::DOUBLE / nullif(sum(counted.planned), 0) AS answered_share -- noqa: RF02
+    swept::DOUBLE / nullif(sum(counted.planned), 0) AS swept_share,
+    answered::DOUBLE / nullif(sum(counted.planned), 0) AS answered_share
 FROM state.cell_count AS counted
 GROUP BY counted.sweep_id, counted.operation, counted.market

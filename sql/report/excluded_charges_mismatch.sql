@@ -5,7 +5,7 @@ WITH mismatch AS (
     SELECT
         offer.*,
         offer.mandatory_charges - offer.excluded_charges AS excess,
-        100 * excess::DOUBLE / offer.total::DOUBLE AS size_pct -- noqa: RF02
+        100 * excess::DOUBLE / offer.total::DOUBLE AS size_pct
     FROM mart.all_in_price AS offer
     WHERE
         offer.fees_stated > 0

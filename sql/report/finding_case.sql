@@ -80,7 +80,7 @@ acknowledged AS (
                     || array_to_string(
                         list_transform(
                             noted.acknowledged_amounts,
-                            LAMBDA said: format('{:,.0f} {}', said['amount']::DOUBLE, said['currency']) -- noqa: RF02
+                            LAMBDA said: format('{:,.0f} {}', said['amount']::DOUBLE, said['currency'])
                         ),
                         ' + '
                     )
@@ -89,9 +89,9 @@ acknowledged AS (
         list_transform(
             noted.acknowledged_amounts,
             LAMBDA said: coalesce(
-                list_filter(owed.amounts, LAMBDA now: now['currency'] = said['currency'])[1].amount, -- noqa: RF02
+                list_filter(owed.amounts, LAMBDA now: now['currency'] = said['currency'])[1].amount,
                 0
-            ) / nullif(said['amount'], 0) -- noqa: RF02
+            ) / nullif(said['amount'], 0)
         ) AS times_as_much,
         greatest(sized.highest_pct, 0) AS above,
         greatest(-sized.lowest_pct, 0) AS below,
@@ -104,15 +104,15 @@ acknowledged AS (
             ELSE greatest(-noted.acknowledged_lowest_pct, 0)
         END AS below_then,
         coalesce(
-            above > 2 * above_then + analysis.disparity_pct -- noqa: RF02
-            OR below > 2 * below_then + analysis.disparity_pct -- noqa: RF02
+            above > 2 * above_then + analysis.disparity_pct
+            OR below > 2 * below_then + analysis.disparity_pct
             -- The largest difference is in the other direction, and no longer what was acknowledged there.
-            OR (above > below AND below_then > above_then AND above > above_then + analysis.disparity_pct) -- noqa: RF02
-            OR (below > above AND above_then > below_then AND below > below_then + analysis.disparity_pct) -- noqa: RF02
+            OR (above > below AND below_then > above_then AND above > above_then + analysis.disparity_pct)
+            OR (below > above AND above_then > below_then AND below > below_then + analysis.disparity_pct)
             OR (noted.acknowledged_stays > 0 AND sized.stays > 2 * noted.acknowledged_stays)
             OR CASE
                 WHEN noted.acknowledged_eur IS NULL OR (owed.amounts IS NOT NULL AND owed.amount_eur IS NULL)
-                    THEN list_max(times_as_much) > 2 AND list_min(times_as_much) >= 1 -- noqa: RF02
+                    THEN list_max(times_as_much) > 2 AND list_min(times_as_much) >= 1
                 ELSE noted.acknowledged_eur > 0 AND owed.amount_eur > 2 * noted.acknowledged_eur
             END,
             FALSE
@@ -168,12 +168,12 @@ SELECT
     each.last_seen_at,
     each.closed_at,
     CASE WHEN each.scope <> 'property' OR len(each.markets) <= 1 THEN each.properties_on_sale END AS properties_judged,
-    100.0 * each.properties_showing / properties_judged AS share_pct, -- noqa: RF02
-    100 * mart.share_bound(each.properties_showing, properties_judged, -1) AS share_lowest_pct, -- noqa: RF02
-    100 * mart.share_bound(each.properties_showing, properties_judged, 1) AS share_highest_pct, -- noqa: RF02
+    100.0 * each.properties_showing / properties_judged AS share_pct,
+    100 * mart.share_bound(each.properties_showing, properties_judged, -1) AS share_lowest_pct,
+    100 * mart.share_bound(each.properties_showing, properties_judged, 1) AS share_highest_pct,
     CASE
-        WHEN share_lowest_pct > 50 THEN 'systematic' -- noqa: RF02
-        WHEN share_highest_pct < 50 THEN 'isolated' -- noqa: RF02
+        WHEN share_lowest_pct > 50 THEN 'systematic'
+        WHEN share_highest_pct < 50 THEN 'isolated'
         ELSE 'undecided'
     END AS spread,
     said.evidence,
@@ -309,7 +309,7 @@ SELECT
     CASE WHEN owed.amounts IS NULL THEN 0 ELSE owed.amount_eur END AS exposure_eur,
     row_number() OVER (
         ORDER BY
-            CASE status -- noqa: RF02
+            CASE status
                 WHEN 'new' THEN 1
                 WHEN 'open' THEN 2
                 WHEN 'acknowledged' THEN 3
@@ -318,8 +318,8 @@ SELECT
                 ELSE 6
             END ASC,
             -- What has no amount costs less than what has one of unknown worth.
-            exposure_eur IS NOT DISTINCT FROM 0 ASC, -- noqa: RF02
-            exposure_eur DESC NULLS LAST, -- noqa: RF02
+            exposure_eur IS NOT DISTINCT FROM 0 ASC,
+            exposure_eur DESC NULLS LAST,
             owed.amount_of_one_currency DESC NULLS LAST,
             each.rank_of_severity ASC,
             each.exposure_weight DESC NULLS LAST,

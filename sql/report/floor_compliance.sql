@@ -22,7 +22,7 @@ SELECT
     count(*) FILTER (
         WHERE held.verdict IN ('outdated', 'between_floors', 'before_answers', 'no_rate')
     ) AS not_comparable,
-    CASE WHEN comparable > 0 THEN 100.0 * breaches / comparable END AS breach_pct, -- noqa: RF02
+    CASE WHEN comparable > 0 THEN 100.0 * breaches / comparable END AS breach_pct,
     median(held.below_floor_pct) FILTER (WHERE held.verdict = 'breach') AS median_below_pct,
     held.currency_basis
 FROM mart.price_against_floor AS held

@@ -31,7 +31,7 @@ SELECT
             analysis.reference_rate_pct
         )
     ) AS apart,
-    100.0 * apart / comparable AS apart_pct, -- noqa: RF02
+    100.0 * apart / comparable AS apart_pct,
     median(dispersion.dispersion_pct) AS median_dispersion_pct,
     max(dispersion.dispersion_pct) AS highest_dispersion_pct
 FROM mart.floor_dispersion AS dispersion

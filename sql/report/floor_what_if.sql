@@ -24,10 +24,10 @@ WITH judged AS (
 SELECT
     'floor_what_if' AS rule,
     2 AS rule_version,
-    mart.subject_key(rule, concat_ws('|', judged.source, judged.offer_key)) AS subject_key, -- noqa: RF03
+    mart.subject_key(rule, concat_ws('|', judged.source, judged.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (judged.floor - judged.price)::DOUBLE / judged.floor::DOUBLE AS size_pct,
-    mart.severity(size_pct, judged.medium_pct, judged.high_pct) AS severity, -- noqa: RF02
+    mart.severity(size_pct, judged.medium_pct, judged.high_pct) AS severity,
     (judged.floor - judged.price)::DECIMAL(18, 4) AS amount,
     judged.source,
     judged.property_id,
@@ -50,7 +50,7 @@ SELECT
         judged.total::DOUBLE,
         judged.currency,
         judged.price::DOUBLE,
-        size_pct, -- noqa: RF02
+        size_pct,
         judged.floor::DOUBLE
     ) AS finding,
     [

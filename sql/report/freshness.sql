@@ -12,7 +12,7 @@ SELECT
     count(*) AS cells,
     count(cell.answered_at) AS answered,
     count(*) FILTER (WHERE cell.is_fresh) AS fresh,
-    fresh::DOUBLE / cells AS fresh_share, -- noqa: RF02
+    fresh::DOUBLE / cells AS fresh_share,
     quantile_cont(cell.age_hours, 0.5) AS median_age_hours,
     quantile_cont(cell.age_hours, 0.9) AS p90_age_hours,
     max(cell.age_hours) AS oldest_age_hours

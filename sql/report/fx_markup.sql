@@ -16,9 +16,9 @@ WITH own AS (
         -- A price beyond all rates of eight days may still be due to rounding, however far tonight's rate has moved.
         try_cast(
             round(abs(pair.total::DOUBLE * (1 - 1 / (1 + pair.lasting_pct / 100))), 4) AS DECIMAL(18, 4)
-        ) > greatest(tolerance, pair.rounding) AS is_off, -- noqa: RF02
+        ) > greatest(tolerance, pair.rounding) AS is_off,
         -- If rounding exceeds the tolerance, an offer close to the rate proves nothing.
-        is_off OR pair.rounding <= tolerance AS is_telling -- noqa: RF02
+        is_off OR pair.rounding <= tolerance AS is_telling
     FROM mart.fx_markup AS pair
     CROSS JOIN ref.analysis AS analysis
     LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
@@ -119,8 +119,8 @@ judged AS (
         priced.reference_total AS total,
         priced.total AS base_total,
         mart.converted(priced.total, priced.from_rate, priced.to_rate, unit.minor_unit) AS base_converted,
-        (priced.reference_total - base_converted)::DECIMAL(18, 4) AS markup, -- noqa: RF02
-        100 * markup::DOUBLE / base_converted::DOUBLE AS markup_pct, -- noqa: RF02
+        (priced.reference_total - base_converted)::DECIMAL(18, 4) AS markup,
+        100 * markup::DOUBLE / base_converted::DOUBLE AS markup_pct,
         -- Seen from the other side, 100 that are 25% dearer are 20% cheaper.
         -100 * priced.lasting_pct / (100 + priced.lasting_pct) AS lasting_pct,
         1 / priced.reference_rate AS reference_rate,
@@ -156,7 +156,7 @@ by_side AS (
         -- Rounding affects the largest price least.
         arg_max(judged, (judged.base_total, judged.offer_key)) AS largest
     FROM judged
-    GROUP BY judged.source, judged.property_id, judged.market, judged.base_currency, judged.currency, side -- noqa: RF02
+    GROUP BY judged.source, judged.property_id, judged.market, judged.base_currency, judged.currency, side
 ),
 
 -- A room costs a stay once, in however many boards and policies.
@@ -177,7 +177,7 @@ by_stay AS (
         judged.market,
         judged.base_currency,
         judged.currency,
-        side, -- noqa: RF02
+        side,
         judged.check_in,
         judged.nights,
         judged.party
@@ -302,7 +302,7 @@ SELECT
         ELSE
             [found.base_observation, found.observation]
             || list_filter(
-                found.largest.others, LAMBDA other: other['offer_key'] <> found.largest.base_offer_key -- noqa: RF02
+                found.largest.others, LAMBDA other: other['offer_key'] <> found.largest.base_offer_key
             )
     END AS evidence,
     mart.conversion(

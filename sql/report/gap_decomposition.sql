@@ -33,7 +33,7 @@ SELECT
     sum(part.fx)::DECIMAL(38, 4) AS fx,
     sum(part.residual)::DECIMAL(38, 4) AS residual,
     100 * sum(abs(part.residual))::DOUBLE / nullif(sum(abs(part.gap)), 0)::DOUBLE AS residual_pct,
-    greatest(100 - residual_pct, 0) AS explained_pct, -- noqa: RF02
+    greatest(100 - residual_pct, 0) AS explained_pct,
     100 * coalesce(sum(abs(part.residual)) FILTER (WHERE part.parts_known < 5), 0)::DOUBLE
     / nullif(sum(abs(part.gap)), 0)::DOUBLE AS unstated_pct,
     100 * coalesce(sum(abs(part.residual)) FILTER (WHERE part.parts_known = 5), 0)::DOUBLE

@@ -21,7 +21,7 @@ SELECT
     count(*) FILTER (WHERE told.detail_above_list = 0) AS equal,
     count(*) FILTER (WHERE told.detail_above_list > 0) AS detail_dearer,
     count(*) FILTER (WHERE told.detail_above_list < 0) AS detail_cheaper,
-    equal::DOUBLE / nullif(comparable, 0) AS equal_share, -- noqa: RF02
+    equal::DOUBLE / nullif(comparable, 0) AS equal_share,
     round(
         median(100 * told.detail_above_list::DOUBLE / nullif(told.list_total, 0)::DOUBLE) FILTER (
             WHERE told.detail_above_list <> 0

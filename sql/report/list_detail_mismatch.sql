@@ -22,7 +22,7 @@ WITH pair AS MATERIALIZED (
         told.total AS list_total,
         detail.total AS detail_total,
         abs(detail.total - told.total) AS amount,
-        100 * amount::DOUBLE / told.total::DOUBLE AS size_pct -- noqa: RF02
+        100 * amount::DOUBLE / told.total::DOUBLE AS size_pct
     FROM mart.offer_latest AS detail
     INNER JOIN mart.offer_latest AS told
         ON

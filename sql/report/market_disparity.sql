@@ -23,10 +23,10 @@ SELECT
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
     -- No rate alone makes a finding severe.
     CASE
-        WHEN found.currency_basis = 'same' THEN size_pct -- noqa: RF02
+        WHEN found.currency_basis = 'same' THEN size_pct
         ELSE found.unexplained_pct
     END AS unexplained_pct,
-    mart.severity(unexplained_pct, analysis.medium_pct, analysis.high_pct) AS severity, -- noqa: RF02
+    mart.severity(unexplained_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     (found.total - found.compared_total)::DECIMAL(18, 4) AS amount,
     found.source,
     found.property_id,
@@ -63,14 +63,14 @@ SELECT
             WHEN found.currency_basis = 'same' THEN ''
             ELSE format(' ({:,.2f} {} at the reference rate)', found.compared_total::DOUBLE, found.currency)
         END,
-        size_pct, -- noqa: RF02
+        size_pct,
         CASE
             WHEN
                 found.currency_basis = 'same'
                 OR len(found.alike_markets) > 0
-                OR round(abs(size_pct) - abs(unexplained_pct), 1) < 0.5 -- noqa: RF02
+                OR round(abs(size_pct) - abs(unexplained_pct), 1) < 0.5
                 THEN ''
-            ELSE format(', {:+.1f}% from the closest rate of the last eight days', unexplained_pct) -- noqa: RF02
+            ELSE format(', {:+.1f}% from the closest rate of the last eight days', unexplained_pct)
         END,
         CASE
             WHEN len(found.alike_markets) = 0 THEN ''

@@ -66,7 +66,7 @@ ranked AS (
     SELECT
         scored.*,
         mart.rank_of_basis(scored.currency_basis) AS rank_of_basis,
-        rank_of_basis = min(rank_of_basis) OVER ( -- noqa: RF02
+        rank_of_basis = min(rank_of_basis) OVER (
             PARTITION BY scored.match_grade, scored.source, scored.product_type, scored.market
         ) AS is_counted
     FROM scored

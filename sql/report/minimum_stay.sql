@@ -84,7 +84,7 @@ SELECT
     (sum(counted.groups) OVER whole)::BIGINT AS comparable,
     counted.groups,
     counted.properties,
-    100.0 * counted.groups / nullif(comparable, 0) AS share_pct -- noqa: RF02
+    100.0 * counted.groups / nullif(comparable, 0) AS share_pct
 FROM counted
 WINDOW whole AS (PARTITION BY counted.operation, counted.market, counted.product_type)
 QUALIFY counted.groups > 0

@@ -12,7 +12,7 @@
 -- penalties_off: Number of penalties of the offer that do not match their terms.
 WITH stated AS (
     SELECT
-        offer.*, -- noqa: RF02
+        offer.*,
         penalty.penalty_no,
         penalty.window_hours,
         penalty.penalty_pct,

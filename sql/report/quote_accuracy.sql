@@ -19,8 +19,8 @@ SELECT
     count(*) FILTER (WHERE quote.outcome = 'raised') AS raised,
     count(*) FILTER (WHERE quote.outcome = 'lowered') AS lowered,
     count(*) FILTER (WHERE quote.outcome = 'gone') AS gone,
-    count(*) - answered AS not_told, -- noqa: RF02
-    matched::DOUBLE / nullif(answered, 0) AS matched_share, -- noqa: RF02
+    count(*) - answered AS not_told,
+    matched::DOUBLE / nullif(answered, 0) AS matched_share,
     round(median(quote.total_change_pct) FILTER (WHERE quote.outcome = 'raised'), 6) AS median_raise_pct
 FROM mart.quote_check AS quote
 GROUP BY quote.source, quote.market, quote.age_group

@@ -78,7 +78,7 @@ ladder AS (
         -- An order without an exception has no inversion.
         least(usual.one_dearer, usual.other_dearer) > 0
         AND usual.stays_compared >= analysis.ladder_stays
-        AND 100 * stays_dearer >= analysis.ladder_pct * usual.stays_compared -- noqa: RF03
+        AND 100 * stays_dearer >= analysis.ladder_pct * usual.stays_compared
 ),
 
 -- One row per stay of a ladder: the comparison itself, and the evidence for which room is the better one.
@@ -133,7 +133,7 @@ sized AS (
     SELECT
         compared.*,
         compared.lesser_total - compared.total AS gap,
-        100 * gap::DOUBLE / compared.lesser_total::DOUBLE AS size_pct -- noqa: RF02
+        100 * gap::DOUBLE / compared.lesser_total::DOUBLE AS size_pct
     FROM compared
     WHERE compared.total < compared.lesser_total
 )
@@ -179,10 +179,10 @@ SELECT
             'better_room',
             better.source,
             better.property_id,
-            stay['better_key'], -- noqa: RF02
+            stay['better_key'],
             better.seen_sweep_id,
-            stay['better_search_id'], -- noqa: RF02
-            stay['better_offer_no'] -- noqa: RF02
+            stay['better_search_id'],
+            stay['better_offer_no']
         )
     )
     || list_transform(
@@ -191,10 +191,10 @@ SELECT
             'lesser_room',
             better.source,
             better.property_id,
-            stay['lesser_key'], -- noqa: RF02
+            stay['lesser_key'],
             better.seen_sweep_id,
-            stay['lesser_search_id'], -- noqa: RF02
-            stay['lesser_offer_no'] -- noqa: RF02
+            stay['lesser_search_id'],
+            stay['lesser_offer_no']
         )
     ) AS evidence,
     mart.conversion(NULL, NULL, NULL, NULL) AS fx,

@@ -39,7 +39,7 @@ counted AS (
                 ELSE spell.next_status IN ('absent', 'no_offer')
             END, FALSE
         ) AS is_end,
-        CASE WHEN is_end THEN spell.lead_days_to ELSE spell.lead_days_seen END AS lead_days_end, -- noqa: RF02
+        CASE WHEN is_end THEN spell.lead_days_to ELSE spell.lead_days_seen END AS lead_days_end,
         coalesce(spell.known_from < last_of_day.started_at, FALSE) AS is_asked_again_that_day
     FROM mart.on_sale_spell AS spell
     LEFT JOIN last_of_day ON last_of_day.snapshot_date = mart.utc(spell.known_from)::DATE
@@ -125,9 +125,9 @@ SELECT
     at_risk.reopened,
     round(product(1 - at_risk.ended / greatest(at_risk.at_risk, 1)) OVER so_far, 6) AS on_sale_share,
     CASE
-        WHEN on_sale_share > 0 -- noqa: RF02
+        WHEN on_sale_share > 0
             THEN round(
-                on_sale_share * sqrt( -- noqa: RF02
+                on_sale_share * sqrt(
                     sum(
                         CASE
                             WHEN at_risk.at_risk > at_risk.ended

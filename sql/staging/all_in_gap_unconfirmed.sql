@@ -32,9 +32,9 @@ WITH priced AS MATERIALIZED (
     CROSS JOIN night.sweep AS sweep
     INNER JOIN state.offer_open AS offer
         ON
-            offer.source = evidence.item.source -- noqa: RF01
-            AND offer.property_id = evidence.item.property_id -- noqa: RF01
-            AND offer.offer_key = evidence.item.offer_key -- noqa: RF01
+            offer.source = evidence.item.source
+            AND offer.property_id = evidence.item.property_id
+            AND offer.offer_key = evidence.item.offer_key
     LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
     WHERE
         evidence.rule = 'all_in_gap'
@@ -65,7 +65,7 @@ pair AS (
         ])::DOUBLE + other.total::DOUBLE AS other_all_in,
         own.total::DOUBLE / other.total::DOUBLE AS of_totals,
         CASE
-            WHEN NOT is_converted THEN 1 -- noqa: RF02
+            WHEN NOT is_converted THEN 1
             WHEN own.fx.from_currency = other.currency THEN own.fx.rate::DOUBLE
         END AS rate
     FROM priced AS own

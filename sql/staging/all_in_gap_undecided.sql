@@ -9,29 +9,29 @@ WITH compared AS (
         found.market,
         sign(found.size_pct) AS side,
         found.source,
-        list_transform(found.evidence, LAMBDA item: item['role']) AS roles, -- noqa: RF02,RF03
-        list_filter(found.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03
+        list_transform(found.evidence, LAMBDA item: item['role']) AS roles,
+        list_filter(found.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key
             AS reference_key,
-        mart.subject_key('all_in_gap', concat_ws('|', found.source, reference_key)) AS reference_subject, -- noqa: RF02
-        found.subject_key = reference_subject AS is_of_reference, -- noqa: RF02
+        mart.subject_key('all_in_gap', concat_ws('|', found.source, reference_key)) AS reference_subject,
+        found.subject_key = reference_subject AS is_of_reference,
         CASE
-            WHEN is_of_reference -- noqa: RF02
+            WHEN is_of_reference
                 THEN
                     list_transform(
-                        list_filter(found.evidence, LAMBDA item: item['role'] = 'market'), -- noqa: RF02,RF03
-                        LAMBDA item: item['offer_key'] -- noqa: RF02,RF03
+                        list_filter(found.evidence, LAMBDA item: item['role'] = 'market'),
+                        LAMBDA item: item['offer_key']
                     )
-            ELSE [reference_key] -- noqa: RF02
+            ELSE [reference_key]
         END AS others,
-        list_contains(roles, 'compared') AS is_beside_majority, -- noqa: RF02
-        is_of_reference -- noqa: RF02
-        OR is_beside_majority -- noqa: RF02
+        list_contains(roles, 'compared') AS is_beside_majority,
+        is_of_reference
+        OR is_beside_majority
         OR (
-            list_contains(roles, 'witness') -- noqa: RF02
-            AND len(list_filter(roles, LAMBDA role: role = 'market')) = 1 -- noqa: RF02
+            list_contains(roles, 'witness')
+            AND len(list_filter(roles, LAMBDA role: role = 'market')) = 1
         ) AS is_decided,
         found.evidence[1].offer_key AS offer_key,
-        before.subject_key IS NULL OR before.side_before <> side AS is_new -- noqa: RF02
+        before.subject_key IS NULL OR before.side_before <> side AS is_new
     FROM night.found AS found
     LEFT JOIN (
         SELECT

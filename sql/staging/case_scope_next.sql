@@ -74,7 +74,7 @@ in_market AS (
         count(DISTINCT flagged.property_id) FILTER (WHERE flagged.size_pct >= 0) AS higher,
         count(DISTINCT flagged.property_id) FILTER (WHERE flagged.size_pct < 0 OR flagged.size_pct IS NULL) AS lower,
         count(DISTINCT flagged.property_id) FILTER (WHERE flagged.is_found) AS found,
-        greatest(higher, lower, any_value(sale.properties)) AS judged -- noqa: RF02
+        greatest(higher, lower, any_value(sale.properties)) AS judged
     FROM flagged
     LEFT JOIN mart.market_on_sale AS sale ON sale.market = flagged.market
     GROUP BY flagged.rule, flagged.market, flagged.base_currency, flagged.currency
@@ -85,8 +85,8 @@ alike_in_market AS (
         in_market.*,
         greatest(in_market.higher, in_market.lower) AS alike,
         -- Findings without a size, or of many sizes, have no common size.
-        CASE WHEN 5 * of_one_size.agreed >= 4 * alike THEN of_one_size.agreed ELSE 0 END AS agreed, -- noqa: RF02
-        agreed >= 5 AS is_of_one_size -- noqa: RF02
+        CASE WHEN 5 * of_one_size.agreed >= 4 * alike THEN of_one_size.agreed ELSE 0 END AS agreed,
+        agreed >= 5 AS is_of_one_size
     FROM in_market
     LEFT JOIN of_one_size ON of_one_size.rule = in_market.rule AND of_one_size.market = in_market.market
 ),
@@ -108,7 +108,7 @@ beside_others AS (
             ELSE sum(alike.lower) OVER of_rule - alike.lower
         END AS alike_elsewhere,
         on_sale.properties - alike.judged AS elsewhere,
-        alike_elsewhere - coalesce( -- noqa: RF02
+        alike_elsewhere - coalesce(
             CASE
                 WHEN alike.higher >= alike.lower
                     THEN sum(alike.higher) FILTER (WHERE alike.is_of_one_size) OVER of_rule
@@ -116,7 +116,7 @@ beside_others AS (
             END,
             0
         ) + CASE WHEN alike.is_of_one_size THEN alike.alike ELSE 0 END AS alike_beside,
-        elsewhere - coalesce(sum(alike.judged) FILTER (WHERE alike.is_of_one_size) OVER of_rule, 0) -- noqa: RF02
+        elsewhere - coalesce(sum(alike.judged) FILTER (WHERE alike.is_of_one_size) OVER of_rule, 0)
         + CASE WHEN alike.is_of_one_size THEN alike.judged ELSE 0 END AS beside
     FROM alike_in_market AS alike
     CROSS JOIN (SELECT sum(sale.properties) AS properties FROM mart.market_on_sale AS sale) AS on_sale

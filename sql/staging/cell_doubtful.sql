@@ -67,7 +67,7 @@ recalled AS (
     SELECT
         asked.*,
         coalesce(asked.parts_in_doubt, of_other_stays.parts_in_doubt, 0) AS doubted_before,
-        max(doubted_before) OVER (PARTITION BY asked.search_id) AS parts_before, -- noqa: RF02
+        max(doubted_before) OVER (PARTITION BY asked.search_id) AS parts_before,
         sale.property_id IS NULL AS is_never_named,
         sale.quiet_date IS NOT NULL AS is_quiet,
         coalesce(sale.quiet_date IS NULL AND sale.last_offered_at < sale.last_answered_at, FALSE)

@@ -8,7 +8,7 @@ WITH told AS (
         CASE WHEN observed.status <> 'offered' THEN observed.code END AS code_now,
         is_known
         AND coalesce(before.known_status = observed.status, FALSE)
-        AND coalesce(before.known_code, 0) = coalesce(code_now, 0) AS is_confirmed, -- noqa: RF02
+        AND coalesce(before.known_code, 0) = coalesce(code_now, 0) AS is_confirmed,
         before.answered_at,
         before.answered_status,
         before.known_status,

@@ -15,7 +15,7 @@ SELECT
     cell.status IN ('offered', 'no_offer', 'absent') AS is_answered,
     -- The part that could not be read, or that an error beside the offers refers to, may be the very offer that
     -- seems to be gone.
-    is_answered -- noqa: RF02
+    is_answered
     AND unread.search_id IS NULL
     AND doubtful.search_id IS NULL
     AND search.failure IS NULL AS is_answered_whole,
@@ -47,7 +47,7 @@ LEFT JOIN (
             listed.search_id // 256 = part.search_id // 256
             AND listed.outcome = 'answered'
             AND list_contains(
-                [part.search_id % 256 >> halved FOR halved IN range(1, 8)], -- noqa: RF02
+                [part.search_id % 256 >> halved FOR halved IN range(1, 8)],
                 listed.search_id % 256
             )
     WHERE part.search_id % 256 > 1

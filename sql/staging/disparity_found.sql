@@ -17,31 +17,31 @@ SELECT
     found.fx IS NOT NULL AS is_converted,
     NOT mart.shows_which(found.evidence) AS is_lone,
     found.evidence[1].source AS source,
-    list_distinct(list_transform(found.evidence, LAMBDA item: item['source'])) AS sources, -- noqa: RF02,RF03
-    list_filter(found.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key -- noqa: RF02,RF03
+    list_distinct(list_transform(found.evidence, LAMBDA item: item['source'])) AS sources,
+    list_filter(found.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key
         AS reference_key,
     found.subject_key
-    = mart.subject_key('market_disparity', concat_ws('|', source, reference_key)) AS is_of_reference, -- noqa: RF02
-    CASE WHEN is_of_reference THEN reference_key ELSE found.evidence[1].offer_key END AS offer_key, -- noqa: RF02
+    = mart.subject_key('market_disparity', concat_ws('|', source, reference_key)) AS is_of_reference,
+    CASE WHEN is_of_reference THEN reference_key ELSE found.evidence[1].offer_key END AS offer_key,
     CASE
-        WHEN found.fx IS NULL AND NOT is_of_reference -- noqa: RF02
-            THEN list_filter(found.evidence, LAMBDA item: item['role'] = 'compared')[1].offer_key -- noqa: RF02,RF03
+        WHEN found.fx IS NULL AND NOT is_of_reference
+            THEN list_filter(found.evidence, LAMBDA item: item['role'] = 'compared')[1].offer_key
     END AS beside_key,
     CASE
-        WHEN is_of_reference THEN found.evidence[1].offer_key -- noqa: RF02
-        ELSE coalesce(beside_key, reference_key) -- noqa: RF02
+        WHEN is_of_reference THEN found.evidence[1].offer_key
+        ELSE coalesce(beside_key, reference_key)
     END AS compared_key,
     CASE
-        WHEN is_of_reference -- noqa: RF02
+        WHEN is_of_reference
             THEN
                 list_transform(
-                    list_filter(found.evidence, LAMBDA item: item['role'] = 'market'), -- noqa: RF02,RF03
-                    LAMBDA item: item['offer_key'] -- noqa: RF02,RF03
+                    list_filter(found.evidence, LAMBDA item: item['role'] = 'market'),
+                    LAMBDA item: item['offer_key']
                 )
-        ELSE [compared_key] -- noqa: RF02
+        ELSE [compared_key]
     END AS others,
-    coalesce(before.side_before <> side, FALSE) AS has_turned, -- noqa: RF02
-    before.subject_key IS NULL OR has_turned AS is_new -- noqa: RF02
+    coalesce(before.side_before <> side, FALSE) AS has_turned,
+    before.subject_key IS NULL OR has_turned AS is_new
 FROM night.found AS found
 LEFT JOIN (
     SELECT

@@ -19,9 +19,9 @@ WITH pair AS MATERIALIZED (
     SEMI JOIN night.flag_unconfirmed AS evidence
         ON
             evidence.rule = 'market_disparity'
-            AND evidence.item.source = parity.source -- noqa: RF01
-            AND evidence.item.property_id = parity.property_id -- noqa: RF01
-            AND evidence.item.offer_key = parity.offer_key -- noqa: RF01
+            AND evidence.item.source = parity.source
+            AND evidence.item.property_id = parity.property_id
+            AND evidence.item.offer_key = parity.offer_key
     CROSS JOIN night.sweep AS sweep
     CROSS JOIN ref.analysis AS analysis
     WHERE
@@ -45,9 +45,9 @@ SELECT
 FROM night.flag_unconfirmed AS evidence
 INNER JOIN pair
     ON
-        pair.source = evidence.item.source -- noqa: RF01
-        AND pair.property_id = evidence.item.property_id -- noqa: RF01
-        AND pair.offer_key = evidence.item.offer_key -- noqa: RF01
+        pair.source = evidence.item.source
+        AND pair.property_id = evidence.item.property_id
+        AND pair.offer_key = evidence.item.offer_key
 WHERE
     evidence.rule = 'market_disparity'
     -- Prices of the other source only show which deviates.

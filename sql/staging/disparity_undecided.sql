@@ -126,15 +126,15 @@ seen AS (
         CASE
             WHEN parity.source = doubted.source THEN parity.gap_pct
             ELSE
-                (100 + parity.gap_pct) * parity.reference_total::DOUBLE / found_reference::DOUBLE -- noqa: RF02
+                (100 + parity.gap_pct) * parity.reference_total::DOUBLE / found_reference::DOUBLE
                 - 100
         END AS apart_pct,
         CASE
             WHEN parity.source = doubted.source
                 THEN mart.is_level(parity.verdict, parity.gap_pct, analysis.disparity_pct)
-            ELSE abs(apart_pct) <= analysis.disparity_pct + analysis.tolerance_pct -- noqa: RF02
+            ELSE abs(apart_pct) <= analysis.disparity_pct + analysis.tolerance_pct
         END AS is_met,
-        sign(apart_pct) = -doubted.side AS is_opposite, -- noqa: RF02
+        sign(apart_pct) = -doubted.side AS is_opposite,
         before.flag_id IS NOT NULL AS is_accused
     FROM doubted
     INNER JOIN mart.market_parity AS parity

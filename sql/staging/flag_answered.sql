@@ -20,8 +20,8 @@ WITH cell AS (
             AND requested.market = cell.market
     SEMI JOIN night.flag_unconfirmed AS evidence -- noqa: AL05
         ON
-            evidence.item.property_id = cell.property_id -- noqa: RF01
-            AND evidence.item.offer_key IS NULL -- noqa: RF01
+            evidence.item.property_id = cell.property_id
+            AND evidence.item.offer_key IS NULL
     GROUP BY cell.operation, cell.property_id, cell.market, cell.product_type
 ),
 
@@ -54,7 +54,7 @@ state_of_item AS (
         ) AS is_replaced,
         silent.market IS NOT NULL AND NOT offer.is_offered AS is_silent,
         evidence.rule = 'market_disparity'
-        AND evidence.item.role = 'reference' -- noqa: RF01
+        AND evidence.item.role = 'reference'
         AND offer.market <> chosen.reference_market AS is_beside_a_former_reference
     FROM night.flag_unconfirmed AS evidence
     CROSS JOIN night.sweep AS sweep
@@ -62,18 +62,18 @@ state_of_item AS (
     CROSS JOIN ref.analysis AS analysis
     LEFT JOIN state.offer_open AS offer
         ON
-            offer.source = evidence.item.source -- noqa: RF01
-            AND offer.property_id = evidence.item.property_id -- noqa: RF01
-            AND offer.offer_key = evidence.item.offer_key -- noqa: RF01
+            offer.source = evidence.item.source
+            AND offer.property_id = evidence.item.property_id
+            AND offer.offer_key = evidence.item.offer_key
     LEFT JOIN night.market_silent AS silent
         ON
             silent.market = offer.market
             AND silent.operation = CASE offer.source WHEN 'multi' THEN 'multi' ELSE 'single' END
     LEFT JOIN cell
         ON
-            evidence.item.offer_key IS NULL -- noqa: RF01
-            AND cell.property_id = evidence.item.property_id -- noqa: RF01
-            AND cell.operation = CASE evidence.item.source WHEN 'multi' THEN 'multi' ELSE 'single' END -- noqa: RF01
+            evidence.item.offer_key IS NULL
+            AND cell.property_id = evidence.item.property_id
+            AND cell.operation = CASE evidence.item.source WHEN 'multi' THEN 'multi' ELSE 'single' END
             AND cell.market = evidence.market
             AND cell.product_type = evidence.product_type
 )
@@ -87,10 +87,10 @@ SELECT
     coalesce(bool_or(item.is_silent), FALSE) AS is_of_silent_market,
     coalesce(bool_or(item.is_beside_a_former_reference), FALSE) AS is_beside_a_former_reference,
     coalesce(bool_and(item.is_answered AND NOT item.is_off_sale), FALSE) AS is_all_on_sale,
-    is_gone -- noqa: RF02
+    is_gone
     AND coalesce(bool_and(NOT item.is_off_sale) FILTER (WHERE item.market = item.flag_market), FALSE)
         AS is_only_compared_gone,
-    is_only_compared_gone -- noqa: RF02
+    is_only_compared_gone
     AND any_value(item.last_flagged_at)
     >= any_value(sweep.started_at) - to_hours(24 * any_value(analysis.silent_nights) + 12) AS is_awaited
 FROM state_of_item AS item

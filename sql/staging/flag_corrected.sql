@@ -25,11 +25,11 @@ CROSS JOIN night.sweep AS sweep
 CROSS JOIN ref.analysis AS analysis
 INNER JOIN state.offer_open AS offer
     ON
-        offer.source = flag.seen.source -- noqa: RF01
-        AND offer.property_id = flag.seen.property_id -- noqa: RF01
-        AND offer.offer_key = flag.seen.offer_key -- noqa: RF01
+        offer.source = flag.seen.source
+        AND offer.property_id = flag.seen.property_id
+        AND offer.offer_key = flag.seen.offer_key
 WHERE
-    flag.seen.source = flag.flag_source -- noqa: RF01
+    flag.seen.source = flag.flag_source
     AND offer.is_offered
     AND offer.seen_sweep_id = sweep.sweep_id
 GROUP BY flag.flag_id, offer.currency

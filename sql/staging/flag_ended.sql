@@ -24,8 +24,8 @@ WITH price_of AS (
     SEMI JOIN night.flag_unconfirmed AS evidence
         ON
             evidence.rule = 'floor_breach'
-            AND evidence.item.property_id = price.property_id -- noqa: RF01
-            AND evidence.item.source = source.source -- noqa: RF01
+            AND evidence.item.property_id = price.property_id
+            AND evidence.item.source = source.source
 ),
 
 -- Breaches with their selling price: now too old to be judged, or the same as when last flagged. It was not put right
@@ -35,10 +35,10 @@ priced AS (
         before.flag_id,
         max(price.seen) AS now_seen,
         max(price.seen) FILTER (WHERE price.loaded_at <= flagged.finished_at) AS then_seen,
-        date_diff('second', now_seen['observed_at'], any_value(sweep.started_at)) / 86400.0 -- noqa: RF02
+        date_diff('second', now_seen['observed_at'], any_value(sweep.started_at)) / 86400.0
         > any_value(analysis.price_days) AS is_old,
-        now_seen['observed_at'] = then_seen['observed_at'] -- noqa: RF02
-        AND now_seen['price'] = then_seen['price'] AS is_same -- noqa: RF02
+        now_seen['observed_at'] = then_seen['observed_at']
+        AND now_seen['price'] = then_seen['price'] AS is_same
     FROM state.flag_open AS before
     INNER JOIN price_of AS price ON price.subject_key = before.subject_key
     LEFT JOIN mart.sweep AS flagged ON flagged.sweep_id = before.last_flagged_sweep_id

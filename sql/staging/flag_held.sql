@@ -17,9 +17,9 @@ WITH apart_still AS (
     ) AS another
         ON
             another.rule = 'market_disparity'
-            AND another.item.source = of_flag.source -- noqa: RF01
-            AND another.item.property_id = of_flag.property_id -- noqa: RF01
-            AND another.item.offer_key = CASE -- noqa: RF01
+            AND another.item.source = of_flag.source
+            AND another.item.property_id = of_flag.property_id
+            AND another.item.offer_key = CASE
                 WHEN of_flag.flag_market = of_flag.reference_market THEN of_flag.reference_offer_key
                 ELSE of_flag.offer_key
             END
@@ -45,16 +45,16 @@ with_fees_still AS (
                 concat_ws(
                     '|',
                     finding.source,
-                    list_filter( -- noqa: RF02
-                        finding.evidence, LAMBDA item: item['role'] = 'reference' -- noqa: RF02,RF03
+                    list_filter(
+                        finding.evidence, LAMBDA item: item['role'] = 'reference'
                     )[1].offer_key
                 )
             )
     ) AS another
         ON
-            another.item.role = 'market' -- noqa: RF01
-            AND another.item.source = of_flag.source -- noqa: RF01
-            AND another.item.offer_key = of_flag.offer_key -- noqa: RF01
+            another.item.role = 'market'
+            AND another.item.source = of_flag.source
+            AND another.item.offer_key = of_flag.offer_key
     ANTI JOIN night.finding AS other
         ON
             other.rule = 'all_in_gap'
@@ -75,7 +75,7 @@ then_and_now AS (
         of_flag.flag_market = of_flag.reference_market AS is_of_reference,
         CASE
             WHEN of_flag.fx IS NULL THEN of_flag.total::DOUBLE / compared.total::DOUBLE
-            WHEN is_of_reference THEN of_flag.reference_total::DOUBLE / of_flag.total::DOUBLE -- noqa: RF02
+            WHEN is_of_reference THEN of_flag.reference_total::DOUBLE / of_flag.total::DOUBLE
             ELSE of_flag.total::DOUBLE / of_flag.reference_total::DOUBLE
         END AS ratio,
         (1 + of_flag.size_pct / 100) * coalesce(of_flag.fx.rate::DOUBLE, 1) AS ratio_before,
@@ -86,9 +86,9 @@ then_and_now AS (
     CROSS JOIN ref.analysis AS analysis
     LEFT JOIN state.offer_open AS compared
         ON
-            compared.source = of_flag.compared.source -- noqa: RF01
-            AND compared.property_id = of_flag.compared.property_id -- noqa: RF01
-            AND compared.offer_key = of_flag.compared.offer_key -- noqa: RF01
+            compared.source = of_flag.compared.source
+            AND compared.property_id = of_flag.compared.property_id
+            AND compared.offer_key = of_flag.compared.offer_key
             AND compared.seen_sweep_id = sweep.sweep_id
     LEFT JOIN state.offer_open AS reference
         ON
@@ -100,7 +100,7 @@ then_and_now AS (
         AND CASE
             WHEN of_flag.fx IS NULL
                 THEN of_flag.flag_market = of_flag.market AND reference.valid_from <= of_flag.last_flagged_at
-            WHEN is_of_reference -- noqa: RF02
+            WHEN is_of_reference
                 THEN of_flag.fx.from_currency = of_flag.currency AND of_flag.fx.to_currency = of_flag.reference_currency
             ELSE
                 of_flag.flag_market = of_flag.market
@@ -163,16 +163,16 @@ unrated AS (
             AND NOT answered.is_beside_a_former_reference
     INNER JOIN state.offer_open AS offer
         ON
-            offer.source = own.item.source -- noqa: RF01
-            AND offer.property_id = own.item.property_id -- noqa: RF01
-            AND offer.offer_key = own.item.offer_key -- noqa: RF01
+            offer.source = own.item.source
+            AND offer.property_id = own.item.property_id
+            AND offer.offer_key = own.item.offer_key
             AND offer.market = own.market
             AND offer.seen_sweep_id = sweep.sweep_id
     INNER JOIN state.offer_open AS beside
         ON
-            beside.source = other.item.source -- noqa: RF01
-            AND beside.property_id = other.item.property_id -- noqa: RF01
-            AND beside.offer_key = other.item.offer_key -- noqa: RF01
+            beside.source = other.item.source
+            AND beside.property_id = other.item.property_id
+            AND beside.offer_key = other.item.offer_key
             AND beside.currency <> offer.currency
             AND beside.seen_sweep_id = sweep.sweep_id
     ANTI JOIN mart.cross_rate AS exchange

@@ -2,7 +2,7 @@
 WITH observed AS (
     SELECT
         evidence.flag_id,
-        bool_or(evidence.item.sweep_id = sweep.sweep_id) AS is_observed -- noqa: RF01
+        bool_or(evidence.item.sweep_id = sweep.sweep_id) AS is_observed
     FROM (
         SELECT
             flag_id,

@@ -10,7 +10,7 @@ SELECT
     before.last_flagged_at,
     before.evidence[1].sweep_id AS compared_sweep_id,
     before.evidence[1].source AS compared_source,
-    list_filter(before.evidence, LAMBDA seen: seen['role'] = 'compared')[1] AS compared, -- noqa: RF02
+    list_filter(before.evidence, LAMBDA seen: seen['role'] = 'compared')[1] AS compared,
     unnest(before.evidence) AS item
 FROM state.flag_open AS before
 ANTI JOIN night.finding AS finding ON finding.flag_id = before.flag_id

@@ -12,7 +12,7 @@ WITH late AS (
         sign(median(found.size_pct)) AS side
     FROM night.found AS found
     WHERE found.rule = 'fx_markup' AND found.evidence[1].role = 'market'
-    GROUP BY found.market, base_currency, found.fx.to_currency -- noqa: RF02
+    GROUP BY found.market, base_currency, found.fx.to_currency
 ),
 
 few AS (

@@ -1,6 +1,6 @@
 -- One row per interval of an offer key that ends with this sweep.
 SELECT
-    before.* EXCLUDE (is_seen), -- noqa: RF02
+    before.* EXCLUDE (is_seen),
     CASE WHEN change.change IS NULL THEN before.check_in::TIMESTAMPTZ ELSE change.changed_at END AS valid_to,
     coalesce(change.change, 'stay_began') AS ended_by
 FROM night.offer_ending AS before

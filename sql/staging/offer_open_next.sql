@@ -95,7 +95,7 @@ requested AS (
 
 unseen AS (
     SELECT
-        before.* EXCLUDE (is_seen), -- noqa: RF02
+        before.* EXCLUDE (is_seen),
         cell.is_answered_whole,
         cell.is_answered,
         coalesce(cell.is_left_out, FALSE) AS is_left_out,

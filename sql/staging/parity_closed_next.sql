@@ -43,7 +43,7 @@ WITH ended AS (
 )
 
 SELECT
-    ended.* EXCLUDE (started_at), -- noqa: RF03
+    ended.* EXCLUDE (started_at),
     CASE WHEN ended.ended_by = 'stay_began' THEN ended.check_in::TIMESTAMPTZ ELSE ended.started_at END AS ended_at
 FROM ended
 WHERE ended.ended_by IS NOT NULL

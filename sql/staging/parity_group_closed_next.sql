@@ -1,6 +1,6 @@
 -- One row per episode of a group of offers that ends with this sweep; grades below exact only.
 SELECT
-    ended.* EXCLUDE (is_compared), -- noqa: RF02
+    ended.* EXCLUDE (is_compared),
     place.market,
     place_there.market AS reference_market,
     CASE

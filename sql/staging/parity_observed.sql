@@ -175,7 +175,7 @@ paired AS (
         reference.currency AS reference_currency,
         mart.currency_basis(offer.currency, reference.currency, twin.total) AS currency_basis,
         unit.minor_unit,
-        CASE currency_basis -- noqa: RF02
+        CASE currency_basis
             WHEN 'same' THEN reference.total
             WHEN 'supplier_rate' THEN mart.converted(reference.total, offer.total, twin.total, unit.minor_unit)
             ELSE mart.converted(reference.total, here.rate, there.rate, unit.minor_unit)

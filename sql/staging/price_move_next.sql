@@ -17,7 +17,7 @@ WITH pair AS (
                 AND (observed.source = 'multi' OR (observed.is_whole AND observed.before.is_whole))
                 THEN observed.before.total
         END AS total_before,
-        ln(observed.total::DOUBLE / total_before::DOUBLE) AS change, -- noqa: RF02
+        ln(observed.total::DOUBLE / total_before::DOUBLE) AS change,
         -- Two sweeps of one day are a day apart at most.
         greatest(
             date_diff('day', mart.utc(observed.before.last_seen_at)::DATE, sweep.snapshot_date), 1
