@@ -1,9 +1,12 @@
 """The command `nightaudit`. Each command is a few lines over the pipeline; slow imports happen inside them."""
 
+import logging
 import sys
 
 from pipeline.domain.errors import NightauditError
 from pipeline.process.log_lines import begin_log, is_log_json
+
+logger = logging.getLogger(__name__)
 
 
 def main() -> None:
@@ -13,7 +16,8 @@ def main() -> None:
     end_at_once_until_stoppable()
     from pipeline.cli.commands import app
 
-    begin_log(is_json=is_log_json())
+    is_json = is_log_json()
+    begin_log(is_json=is_json)
     try:
         with stoppable(
             "Answers that have landed are kept, and the published file is intact.",
@@ -22,12 +26,22 @@ def main() -> None:
             app()
     except NightauditError as error:
         with said_to_the_end():
-            _tell(error)
+            (_log if is_json else _tell)(error)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of our output has closed it.
         sys.stderr.close()
         sys.exit(1)
+    except Exception:
+        if not is_json:
+            raise
+        logger.exception("An error that was not expected.", extra={"exit_code": 1})
+        sys.exit(1)
+
+
+def _log(error: NightauditError) -> None:
+    said = {"kept": error.kept, "hint": error.hint, "exit_code": error.exit_code}
+    logger.error("%s", error.message, extra={name: value for name, value in said.items() if value})
 
 
 def _tell(error: NightauditError) -> None:

@@ -12,7 +12,7 @@ from pipeline.domain.texts import printable
 
 _sweep_id: ContextVar[str | None] = ContextVar("sweep_id", default=None)
 # Fields that a log call may add as `extra`.
-_FIELDS = ("step", "seconds")
+_FIELDS = ("step", "seconds", "kept", "hint", "exit_code")
 
 
 class TextLines(logging.Formatter):
@@ -24,7 +24,7 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: `at` (UTC), `level`, `logger`, `message`; `sweep_id`, `step`, `seconds` where known."""
+    """One JSON object a line: `at` (UTC), `level`, `logger`, `message`; where known, `sweep_id` and _FIELDS."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as one line of JSON."""

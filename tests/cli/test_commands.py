@@ -422,6 +422,15 @@ def test_work_on_a_lake_that_is_not_there_is_refused_and_makes_none(user, run_he
     assert not user.lake.exists()
 
 
+def test_an_error_is_a_line_of_a_log_in_json(user, run_here):
+    user.environment["NIGHTAUDIT_LOG_FORMAT"] = "json"
+    done = run_here("audit")
+    (line,) = map(json.loads, done.stderr.splitlines())
+    assert (line["level"], line["exit_code"], done.returncode) == ("error", 2, 2)
+    assert line["message"].startswith("There is no lake at ")
+    assert "nightaudit nightly" in line["hint"]
+
+
 @pytest.mark.parametrize("output", ["missing/x.prom", "."])
 def test_metrics_that_cannot_be_written_are_a_message(user, run_here, output):
     place = user.home / output
