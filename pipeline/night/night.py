@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 class Night:
     """A night in progress; results of later steps are None.
 
+    `missed` counts the receivers that the last step could not reach.
     `clock` overrides the clock of the settings. `watch` gets the progress of the sweep a few times a second, and `show`
     the summary once the night is published, even if it then ends with an error. `block` returns the way through a
     Prefect notification block. `turn` is held while requests are sent: it may make other runs wait, or wait for them.
@@ -42,6 +43,7 @@ class Night:
     published: Published | None = None
     pages: tuple[Written, ...] = ()
     summary: NightSummary | None = None
+    missed: int = 0
     clock: Clock | None = None
     watch: Callable[[SweepProgress], None] = lambda _: None
     show: Callable[[NightSummary], None] = lambda _: None

@@ -202,7 +202,8 @@ def announce(night: Night) -> Night:
     """Notify downstream jobs of the published night, if the settings name a webhook for them."""
     if (address := night.settings.published_webhook) is not None:
         days = [(entry.sweep_id, entry.started_at.date()) for entry in published_sweeps(night.lake)]
-        tell_published(night.lake, days, webhook(address.get_secret_value()))
+        is_told = tell_published(night.lake, days, webhook(address.get_secret_value()))
+        return replace(night, missed=0 if is_told else 1)
     return night
 
 
@@ -227,9 +228,10 @@ def alert(night: Night) -> Night:
     if settings.alerts is not None:
         # The digest names the cases; if none was written, the page of all nights does.
         page = night.pages[0].file if night.pages else reports_page(night.lake)
-        send_alerts(
+        sent = send_alerts(
             settings, night.lake, read_rules(settings.alerts), page, night.block, now=night.clock, turn=night.turn
         )
+        return replace(night, missed=len({each.receiver for each in sent if each.failure is not None}))
     return night
 
 

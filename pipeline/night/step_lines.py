@@ -24,11 +24,13 @@ def line_of(step: str, night: Night) -> str:
         row = night.published.sweep
         line = f"Published {row['offers']:,} offers, {row['price_changes']:,} price changes: {night.published.file}"
     elif step == "announce":
-        line = "Announced to the webhook." if settings.published_webhook else "No webhook is set."
+        told = "The webhook could not be reached." if night.missed else "Announced to the webhook."
+        line = told if settings.published_webhook else "No webhook is set."
     elif step == "report":
         line = f"Wrote {', '.join(page.name for page in night.pages)}: {reports_page(night.lake)}"
     elif step == "summarise" and night.summary is not None:
         line = f"{night.summary.findings:,} findings are open, {night.summary.new_findings:,} of them new."
     elif step == "alert":
-        line = f"All receivers of {settings.alerts} are up to date." if settings.alerts else "No alert rules are set."
+        told = f"{night.missed} could not be notified" if night.missed else "All are up to date"
+        line = f"Receivers of {settings.alerts}: {told}." if settings.alerts else "No alert rules are set."
     return line

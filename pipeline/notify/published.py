@@ -19,8 +19,8 @@ logger = logging.getLogger(__name__)
 _OUTBOX = "notify/published.json"
 
 
-def tell_published(lake: Lake, nights: Sequence[tuple[str, date]], tell: Tell) -> None:
-    """Send the messages of published nights (sweep id and day, oldest first) that were not sent yet.
+def tell_published(lake: Lake, nights: Sequence[tuple[str, date]], tell: Tell) -> bool:
+    """Send the messages of published nights (sweep id and day, oldest first) not sent yet; return whether all arrived.
 
     Of nights earlier than the first message, only the latest is sent. A message that does not arrive is only a warning.
     The caller holds the lake's writer lock.
@@ -38,6 +38,7 @@ def tell_published(lake: Lake, nights: Sequence[tuple[str, date]], tell: Tell) -
     ]
     if why := outbox.send(tell, waiting):
         logger.warning("The published night could not be announced: %s. This is retried with the next night.", why)
+    return why is None
 
 
 def _text(lake: Lake, sweep_id: str) -> str:
