@@ -23,7 +23,7 @@ from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.servers import place_of_store
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
-from pipeline.lake.database import has_moved
+from pipeline.lake.published_paths import refuse_moved
 from pipeline.lake.pulled import pulled_from
 from pipeline.night.latest import refuse_earlier
 from pipeline.night.read_spec import demo_spec, read_spec_of
@@ -173,8 +173,10 @@ def _files(settings: Settings) -> str:
     lake = Lake(settings.lake, may_be_damaged=True)
     found = verify(lake, is_deep=False)
     refuse_damages(lake, found)
+    if lake.published_file.exists():
+        refuse_moved(lake.published_file)
     # A pulled copy has no records to be compared with; the next pull updates it.
-    if not pulled_from(lake.root) and is_behind(lake) and not has_moved(lake.published_file):
+    if not pulled_from(lake.root) and is_behind(lake):
         raise NightauditError(
             "The published file does not show all that was loaded, quoted, confirmed or noted: a command was stopped, "
             "or another version wrote the file.",

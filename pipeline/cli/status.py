@@ -70,9 +70,8 @@ def show_health(older_than: float) -> None:
     settings = read_settings()
     held = overview(Lake(settings.lake))
     if held.fault:
-        raise NightTooOld(
-            f"The published file cannot be read: {held.fault}", hint="Find the damage: nightaudit verify --deep"
-        )
+        # It says what to do.
+        raise NightTooOld(f"The published file cannot be read: {held.fault}")
     latest = held.latest_published
     if latest is None and held.copy_of:
         raise NightTooOld(

@@ -9,7 +9,7 @@ import duckdb
 from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.domain.texts import literal
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import attached, damaged
+from pipeline.lake.database import attached, damaged, has_moved
 
 _READ = re.compile(r"'((?:[^']|'')*\.parquet)'")
 
@@ -62,6 +62,17 @@ def _views(session: duckdb.DuckDBPyConnection) -> dict[str, str]:
             "WHERE database_name = 'published' AND contains(sql, 'read_parquet') ORDER BY ALL"
         ).fetchall()
     )
+
+
+def refuse_moved(file: Path) -> None:
+    """Raise CorruptObject if a published file reads a lake in another folder. A part of it can be read even then."""
+    if not has_moved(file):
+        return
+    with attached(file) as session:
+        folder = Path(_root(session))
+    # A link is another name of the same folder.
+    if not folder.exists() or not folder.samefile(file.absolute().parents[1]):
+        raise damaged(file, "it reads the files of another folder")
 
 
 def paths_in(sql: str) -> Iterable[str]:

@@ -5,12 +5,14 @@ metrics`, as for the textfile collector of a node exporter, so no process has to
 port of this machine.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+import duckdb
 from prometheus_client import Counter as Counted
 from prometheus_client import Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -21,14 +23,16 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from pipeline.domain.errors import SettingsError
 from pipeline.domain.search import STATUSES, Operation
 from pipeline.lake import Lake
-from pipeline.lake.database import open_published, rows_of
+from pipeline.lake.database import failed_query, open_published, rows_of
 from pipeline.lake.ledger import published_sweeps
 from pipeline.night.durations import duration_of
-from pipeline.night.overview import SweepOverview, overview
+from pipeline.night.overview import Overview, SweepOverview, overview
 from pipeline.plan.estimate import TimedStep
 from pipeline.supplier.answer import Answer, Ask
 from pipeline.supplier.client import SupplierClient
 from pipeline.sweep import SweepProgress
+
+logger = logging.getLogger(__name__)
 
 _SWEEP = "FROM mart.sweep WHERE sweep_id = $sweep_id"
 _SEARCHES = "SELECT outcome, count(*) FROM lake.search WHERE sweep_id = $sweep_id GROUP BY ALL ORDER BY ALL"
@@ -64,10 +68,21 @@ class _Nights(Collector):
         states = Counter(sweep.state for sweep in held.sweeps)
         yield _gauge("sweeps", "Sweeps of the lake by state.", "state", sorted(states.items()))
         yield _value("free_bytes", "Bytes free on the lake's disk.", held.free_bytes)
+        night = self._readable(held)
         if held.latest_published or held.fault:
-            yield _value("published_readable", "1: the published file can be read; 0: it cannot.", not held.fault)
-        if held.latest_published and not held.fault:
-            yield from self._of_night(held.latest_published)
+            is_readable = not held.fault and night is not None
+            yield _value("published_readable", "1: the published file can be read; 0: it cannot.", is_readable)
+        yield from night or ()
+
+    def _readable(self, held: Overview) -> list[Metric] | None:
+        """Return the metrics of the last published night; None: there is none, or what the file reads is damaged."""
+        if held.latest_published is None or held.fault:
+            return None
+        try:
+            return list(self._of_night(held.latest_published))
+        except duckdb.Error as error:
+            logger.warning("%s", failed_query(self._lake.published_file, error))
+            return None
 
     def _of_night(self, sweep: SweepOverview) -> Iterator[Metric]:
         age = _seconds(sweep.started_at, self._now)

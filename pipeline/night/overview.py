@@ -13,6 +13,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import connect, query_published, rows_of, select_files
 from pipeline.lake.delta import committed_files
 from pipeline.lake.ledger import published_sweeps
+from pipeline.lake.published_paths import refuse_moved
 from pipeline.lake.pulled import pulled_from
 from pipeline.lake.raw import landed, read_ending, read_manifest
 
@@ -65,6 +66,7 @@ def _fault(published_file: Path) -> str:
     if published_file.exists():
         try:
             query_published(published_file, "SELECT max(started_at) FROM mart.sweep").close()
+            refuse_moved(published_file)
         except NightauditError as error:
             return str(error)
     return ""

@@ -31,11 +31,13 @@ from pipeline.lake import Lake
 from pipeline.lake.ledger import published_sweeps
 from pipeline.lake.raw import landed
 from pipeline.lake.simulated import SIMULATED
+from pipeline.night.latest import latest_sweep
 from pipeline.night.metrics import metrics
 from pipeline.night.night import Night
 from pipeline.night.night_sweep import collect, start
-from pipeline.night.nightly import run_night
+from pipeline.night.nightly import announce, run_night
 from pipeline.night.outlook import cost_history
+from pipeline.night.step_lines import line_of
 from pipeline.night.verify import verify
 from pipeline.plan.estimate import TimedStep
 from pipeline.process.log_lines import JsonLines, about_sweep
@@ -140,6 +142,47 @@ def test_a_published_file_that_cannot_be_read_is_a_metric(made, tmp_path):
     lake = Lake(str(tmp_path / "lake"))
     lake.published_file.write_bytes(b"damaged")
     assert "nightaudit_published_readable 0.0\n" in metrics(lake, NIGHT_AT)
+
+
+def test_a_lake_that_was_moved_and_not_published_again_fails_probe_and_doctor_and_is_a_metric(
+    made, monkeypatch, tmp_path
+):
+    lake = Lake(str(shutil.copytree(made[0].root, tmp_path / "lake")))
+    assert "nightaudit_published_readable 0.0\n" in metrics(lake, NIGHT_AT)
+    assert "The lake was moved" in str(command(lake, monkeypatch, "health").exception)
+    (files,) = [
+        check
+        for check in map(json.loads, command(lake, monkeypatch, "doctor", "--format", "json").stdout.splitlines())
+        if check["check"] == "files"
+    ]
+    assert not files["is_passed"]
+    assert files["hint"].startswith("Point it to this folder: nightaudit publish")
+
+
+def test_a_link_to_a_lake_is_no_other_lake(made, monkeypatch, tmp_path):
+    (tmp_path / "link").symlink_to(made[0].root)
+    assert command(Lake(str(tmp_path / "link")), monkeypatch, "health").exit_code == 0
+
+
+def test_a_published_file_whose_tables_are_gone_is_a_metric(made, tmp_path, caplog):
+    lake = Lake(str(shutil.copytree(made[0].root, tmp_path / "lake")))
+    publish(lake, lake.sweep_ids()[-1], NIGHT_AT)
+    assert "nightaudit_published_readable 1.0\n" in metrics(lake, NIGHT_AT)
+    for file in (lake.root / "tables" / "search").rglob("*.parquet"):
+        file.unlink()
+    text = metrics(lake, NIGHT_AT)
+    assert "nightaudit_published_readable 0.0\n" in text
+    assert "nightaudit_night_" not in text
+    assert "cannot be read" in caplog.text
+
+
+def test_a_webhook_that_cannot_be_reached_is_not_said_to_be_told(made, tmp_path):
+    lake = Lake(str(shutil.copytree(made[0].root, tmp_path / "lake")))
+    (lake.root / "notify" / "published.json").unlink()
+    given = settings_in(tmp_path, sandbox_clock=NIGHT_AT, published_webhook=f"http://127.0.0.1:{free_port()}/")
+    with lake.writing("a message"):
+        night = announce(Night(given, lake, latest_sweep(lake)))
+    assert line_of("announce", night) == "The webhook could not be reached."
 
 
 def test_a_probe_passes_while_the_night_is_young_and_fails_when_it_is_not(made, monkeypatch, tmp_path):
