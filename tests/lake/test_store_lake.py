@@ -558,6 +558,27 @@ def test_a_store_that_is_away_for_some_seconds_costs_these_seconds(machine, serv
     assert machine("b").get("raw/x/one") == b"one"
 
 
+def test_a_store_that_is_away_is_one_line_of_the_log_for_all_threads_that_wait(address, monkeypatch, caplog):
+    put, failed, seen = obstore.put, set(), threading.Barrier(4)
+
+    def put_later(store, key, *given, **named):
+        if key not in failed:
+            failed.add(key)
+            seen.wait(10)
+            raise OSError(errno.ECONNREFUSED, "Connection refused")
+        return put(store, key, *given, **named)
+
+    monkeypatch.setattr(object_store.obstore, "put", put_later)
+    store = Store(address)
+    threads = [threading.Thread(target=store.put, args=(f"away/{number}", b"")) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [record.message for record in caplog.records if "does not answer" in record.message][1:] == []
+    assert all(store.exists(f"away/{number}") for number in range(4))
+
+
 @pytest.mark.parametrize(
     "wrong", ["s3://u", "s3://UPPER/x", "s3://bucket/../y", "s3://bucket/a b", "s3://u:p@bucket/x"]
 )

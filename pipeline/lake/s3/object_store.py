@@ -62,6 +62,7 @@ class Store:
                 "AWS_ENDPOINT_URL is an http address: others can read and change what is sent there.",
                 hint="Use https; on this machine, or within a private network, AWS_ALLOW_HTTP=true allows it.",
             )
+        self._is_away = False
         try:
             self._store = S3Store(
                 match["bucket"],
@@ -194,11 +195,12 @@ class Store:
 
     def _patiently(self, do: Callable[[], T]) -> T:
         """Call `do`, and again while the store does not answer. Raises LakeError once that has taken too long."""
-        since, is_said = time.monotonic(), False
+        since = time.monotonic()
         while True:
             try:
-                return do()
+                done = do()
             except (FileNotFoundError, AlreadyExistsError):
+                self._is_away = False
                 raise
             except (BaseError, OSError) as error:
                 is_refused = isinstance(error, PermissionDeniedError | UnauthenticatedError)
@@ -214,10 +216,14 @@ class Store:
                         kept="What was committed before is untouched; other files are still in this machine's copy.",
                         hint="Check AWS_ENDPOINT_URL and the network, then run the command again on this machine.",
                     ) from None
-                if not is_said:
+                # Once for all the threads that wait for it.
+                if not self._is_away:
+                    self._is_away = True
                     logger.warning("The store of %s does not answer; trying again: %s", self.address, _said(error))
-                    is_said = True
                 time.sleep(1)
+            else:
+                self._is_away = False
+                return done
 
 
 def _key(name: str) -> str:
