@@ -17,7 +17,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.client.schemas.objects import State
 from prefect.concurrency.sync import concurrency
-from prefect.exceptions import ObjectAlreadyExists
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.states import Cancelled, Failed
 
 from pipeline.domain.errors import (
@@ -137,8 +137,13 @@ def turn_at_supplier(settings: Settings) -> Iterator[None]:
 def _limit(of: str, name: str) -> str:
     """Create a limit of one slot on the server if it lacks it, and return its name."""
     limit = f"nightaudit-{of}-{re.sub(r'[^A-Za-z0-9_-]', '-', name)}"
-    with suppress(ObjectAlreadyExists), get_client(sync_client=True) as client:
-        client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=limit, limit=1))
+    with get_client(sync_client=True) as client:
+        try:
+            client.read_global_concurrency_limit_by_name(limit)
+        except ObjectNotFound:
+            # Another run may create it meanwhile. Asked each time, the server would log its refusal as a fault.
+            with suppress(ObjectAlreadyExists):
+                client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=limit, limit=1))
     return limit
 
 
