@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 from unittest import mock
 
-from pipeline.supplier import client
+from pipeline.supplier import sender
 from pipeline.supplier.exchange import Reply
 
 # Market and decoded answer: what is answered instead.
@@ -27,7 +27,7 @@ _UNPACKED = {"gzip": gzip.decompress, "deflate": zlib.decompress, "": bytes}
 @contextmanager
 def market_events(change: Change) -> Iterator[None]:
     """Let searches be answered with what `change` makes of their answers; what is not JSON stays as it is."""
-    exchange = client.exchange
+    exchange = sender.exchange
 
     async def changed(transport: Any, request: Any, **limits: Any) -> Reply:
         reply = await exchange(transport, request, **limits)
@@ -40,7 +40,7 @@ def market_events(change: Change) -> Iterator[None]:
         body = json.dumps(change(json.loads(request.content)["market"], said)).encode()
         return replace(reply, body=body, headers=reply.headers | {"content-encoding": ""})
 
-    with mock.patch.object(client, "exchange", changed):
+    with mock.patch.object(sender, "exchange", changed):
         yield
 
 
