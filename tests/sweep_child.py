@@ -12,6 +12,7 @@ import importlib
 import os
 import resource
 import signal
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
@@ -114,3 +115,7 @@ def main(folder: str, base_url: str, day: str, place: str | None, reported: Conn
                 publish(lake, sweep_id, now)
     except NightauditError as error:
         reported.send(f"{type(error).__name__} {error}")
+    except Exception:
+        # What it writes to a full disk is lost.
+        reported.send(traceback.format_exc())
+        raise

@@ -57,7 +57,11 @@ class Night:
     def finish(self, code=0) -> str:
         """Wait for its end, and return its output."""
         self.process.join(240)
-        assert self.process.exitcode == code
+        said = self._said()
+        assert self.process.exitcode == code, said
+        return said
+
+    def _said(self) -> str:
         try:
             return self._reported.recv()
         except EOFError:
