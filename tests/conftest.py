@@ -96,8 +96,8 @@ def nightaudit(monkeypatch, capsys) -> Callable[..., subprocess.CompletedProcess
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys, "argv", ["nightaudit", *map(str, arguments)])
         capsys.readouterr()
-        log, level = logging.getLogger(), logging.getLogger().level
-        handlers = log.handlers.copy()
+        log, ours = logging.getLogger(), logging.getLogger("pipeline")
+        handlers, level, level_of_ours = log.handlers.copy(), log.level, ours.level
         try:
             with pytest.raises(SystemExit) as ended:
                 main()
@@ -105,6 +105,7 @@ def nightaudit(monkeypatch, capsys) -> Callable[..., subprocess.CompletedProcess
             # The command's own would write to what is captured here, also after this test.
             log.handlers[:] = handlers
             log.setLevel(level)
+            ours.setLevel(level_of_ours)
         return subprocess.CompletedProcess(arguments, ended.value.code or 0, *capsys.readouterr())
 
     return run
