@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 MOST_RUNS = 3
 # A free place is given at once, unless the server is busy: it then answers late, but it does answer.
 _TAKEN_SECONDS = 60.0
-# If another got it, Prefect may look again only after half a minute: a run that waits for its turn looks itself again.
+# If another run got it, Prefect may look again only after half a minute, so a run that waits for its turn looks itself.
 _TURN_SECONDS = 5.0
 _LOOK_SECONDS = 0.5
 # A dead process holds its slot for at most this long (Prefect's minimum), so it is free when the run is restarted.

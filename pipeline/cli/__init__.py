@@ -35,7 +35,7 @@ def main() -> None:
     except Exception:
         if not is_json:
             raise
-        logger.exception("An error that was not expected.", extra={"exit_code": 1})
+        logger.exception("Unexpected error.", extra={"exit_code": 1})
         sys.exit(1)
 
 

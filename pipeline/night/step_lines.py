@@ -31,6 +31,6 @@ def line_of(step: str, night: Night) -> str:
     elif step == "summarise" and night.summary is not None:
         line = f"{night.summary.findings:,} findings are open, {night.summary.new_findings:,} of them new."
     elif step == "alert":
-        told = f"{night.missed} could not be notified" if night.missed else "All are up to date"
+        told = f"{night.missed} could not be notified" if night.missed else "all are up to date"
         line = f"Receivers of {settings.alerts}: {told}." if settings.alerts else "No alert rules are set."
     return line

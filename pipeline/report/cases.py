@@ -151,7 +151,7 @@ def new_cases_section(cases: pl.DataFrame, *, is_first_night: bool) -> Section:
         "new_cases",
         f"{problems(opened)} opened: {by_severity(calls(opened))}" if opened.height else "No problem opened",
         "Each line is one problem: one rule at one property, in every market where it was found; market codes link to "
-        f"both answers side by side. What is back had ended before. The most costly come first. {NOTE}",
+        f'both answers side by side. Status "back": it had ended before. The most costly come first. {NOTE}',
         opened,
         "The rules found no new problem. A case opens on the night a rule first finds something.",
         "All problems are new: this is the first published night. " if is_first_night else "",

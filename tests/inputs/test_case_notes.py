@@ -8,6 +8,7 @@ import shutil
 from datetime import date
 
 import pytest
+from case_alerts import rules_of_cases
 from nights import load_night, started_at, sweep_id
 
 from pipeline.cli.case import show_or_note
@@ -73,21 +74,7 @@ def test_a_case_gathers_its_flags_and_keeps_its_id_and_what_was_said_of_it(lake)
     assert flags_of_cases(lake, [case["case_id"], "b-1"]) == [case["evidence"][0]["flag_id"], "b-1"]
 
 
-RULES = AlertRules.model_validate(
-    {
-        "rule": [
-            {
-                "name": "cases",
-                "relation": "report.finding_case",
-                "where": "status IN ('new', 'open')",
-                "key": ["case_id"],
-                "who": ["desk"],
-            },
-            {"name": "flags", "relation": "report.flag", "who": ["desk"]},
-        ],
-        "receiver": {"desk": {"block": "slack-webhook/desk"}},
-    }
-)
+RULES = rules_of_cases({"name": "flags", "relation": "report.flag", "who": ["desk"]})
 
 
 def told(lake: Lake, rules: AlertRules = RULES) -> list[str]:

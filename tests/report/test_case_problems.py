@@ -6,13 +6,13 @@ import re
 from datetime import date
 
 import pytest
+from case_alerts import rules_of_cases
 from nights import load_night, started_at, sweep_id
 
 from pipeline.cli.case import list_cases
 from pipeline.domain.analysis import Analysis
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
-from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
 from pipeline.notify.pages import page_addresses
 from pipeline.publish import publish
@@ -23,20 +23,7 @@ from pipeline.report.written_pages import written_case_pages
 pytestmark = pytest.mark.slow
 
 STAY = {"check_in": date(2030, 3, 1), "nights": 2, "party": "2"}
-RULES = AlertRules.model_validate(
-    {
-        "rule": [
-            {
-                "name": "cases",
-                "relation": "report.finding_case",
-                "where": "status IN ('new', 'open')",
-                "key": ["case_id"],
-                "who": ["desk"],
-            }
-        ],
-        "receiver": {"desk": {"block": "slack-webhook/desk"}},
-    }
-)
+RULES = rules_of_cases()
 
 
 def night(lake: Lake, number: int, prices: dict[str, int | None]) -> None:
