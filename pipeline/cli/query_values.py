@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Sequence
+from datetime import date
 
 from pipeline.domain.texts import printable_json
 
@@ -35,4 +36,9 @@ def as_text(value: object) -> str:
 
 def json_text(value: object, indent: int | None = None) -> str:
     """Return a value as JSON, by default on one line. A terminal may show it, so control characters are escaped."""
-    return printable_json(json.dumps(value, default=str, ensure_ascii=False, indent=indent))
+    return printable_json(json.dumps(value, default=_as_json_text, ensure_ascii=False, indent=indent))
+
+
+def _as_json_text(value: object) -> str:
+    """Return what JSON has no type for: a date or an instant as in ISO 8601, which `str` writes with a space."""
+    return value.isoformat() if isinstance(value, date) else str(value)

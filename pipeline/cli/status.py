@@ -26,6 +26,8 @@ def show_status(form: str) -> None:
     held = overview(lake)
     if form == "json":
         write_json_lines(map(dataclasses.asdict, held.sweeps))
+        if held.fault:
+            Terminal(stderr=True).print(held.fault, style="bold red")
     else:
         latest = held.sweeps[-1] if held.sweeps else None
         go_on = command_to_go_on(lake, latest.sweep_id) if latest and latest.state in {"loaded", "published"} else ""

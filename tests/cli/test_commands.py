@@ -530,9 +530,12 @@ def test_json_is_valid_whatever_the_query_yields(user, run_here):
     duckdb.connect(str(file)).close()
     done = run_here("query", "--format", "json", "SELECT 'nan'::DOUBLE AS a, [1, '-inf'::DOUBLE] AS b, NULL AS c")
     assert json.loads(done.stdout) == {"a": "nan", "b": [1, "-inf"], "c": None}
+    times = "SELECT TIMESTAMPTZ '2030-01-02 03:04:05Z' AS an_instant, DATE '2030-01-02' AS a_date, [a_date] AS dates"
+    answered = json.loads(run_here("query", "--format", "json", times).stdout)
+    assert answered == {"an_instant": "2030-01-02T03:04:05+00:00", "a_date": "2030-01-02", "dates": ["2030-01-02"]}
 
 
-@pytest.mark.parametrize("command", [["status"], ["query", "SELECT 1"]])
+@pytest.mark.parametrize("command", [["status"], ["status", "--format", "json"], ["query", "SELECT 1"]])
 def test_a_damaged_published_file_is_reported_with_what_to_do(user, run_here, command):
     file = user.lake / "published" / "nightaudit.duckdb"
     file.parent.mkdir(parents=True)
