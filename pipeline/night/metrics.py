@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import duckdb
@@ -114,9 +114,11 @@ class _Nights(Collector):
         yield _gauge("night_step_seconds", "Seconds that each step of the night took.", "step", known)
         first_to_last = _seconds(row["started_at"], row["finished_at"])
         yield _value("night_sweep_seconds", "Seconds from the night's first search to its last.", first_to_last)
-        published = [entry.published_at for entry in published_sweeps(self._lake) if entry.sweep_id == sweep.sweep_id]
-        for at in published:
-            yield _value("night_lag_seconds", _LAG, _seconds(row["finished_at"], at))
+        begun_at = [entry.published_at for entry in published_sweeps(self._lake) if entry.sweep_id == sweep.sweep_id]
+        # The ledger notes when publishing began; readers see the night when it has ended.
+        if begun_at and (publishing := took[TimedStep.PUBLISH]) is not None:
+            published_at = begun_at[0] + timedelta(seconds=publishing.seconds)
+            yield _value("night_lag_seconds", _LAG, _seconds(row["finished_at"], published_at))
 
 
 def _seconds(begin: datetime, end: datetime) -> float:
