@@ -15,6 +15,7 @@ from pydantic import Field
 
 from flows.dead_runs import report_end, report_if_killed
 from flows.logs import log_steps, tell_our_errors_once
+from flows.parameters import Rule
 from flows.turns import refused, turn_at_supplier, waiting_helps
 from pipeline.domain.errors import NothingSent
 from pipeline.lake import Lake
@@ -37,7 +38,7 @@ WAITS = (300.0, 900.0)
     on_crashed=[report_if_killed],
 )
 def confirmation(
-    rules: tuple[str, ...] = (),
+    rules: tuple[Rule, ...] = (),
     limit: Annotated[int, Field(ge=1, le=10_000)] = 20,
     catch_up_hours: Annotated[float, Field(ge=0)] = 12.0,
 ) -> ConfirmSummary | State[Any]:

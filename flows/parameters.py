@@ -7,5 +7,7 @@ from typing import Annotated
 from pydantic import WithJsonSchema
 
 from pipeline.domain.codes import MARKETS
+from pipeline.lake.relations import finding_rules
 
 Market = Annotated[str, WithJsonSchema({"type": "string", "enum": sorted(MARKETS)})]
+Rule = Annotated[str, WithJsonSchema({"type": "string", "enum": sorted(finding_rules())})]

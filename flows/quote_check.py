@@ -16,7 +16,7 @@ from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from pydantic import Field
 
-from flows.logs import log_steps
+from flows.logs import log_steps, tell_our_errors_once
 from flows.parameters import Market
 from flows.turns import turn_at_supplier
 from pipeline.lake import Lake
@@ -24,6 +24,7 @@ from pipeline.night.quotes import QuoteSummary, quote
 from pipeline.quote.sample import Sample
 from pipeline.settings import read_settings
 
+tell_our_errors_once()
 log_steps()
 
 OUTCOMES_KEY = "quote-outcomes"

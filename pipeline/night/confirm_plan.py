@@ -9,12 +9,13 @@ from itertools import chain
 import xxhash
 
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.errors import LakeError, NothingSent
+from pipeline.domain.errors import InputError, LakeError, NothingSent
 from pipeline.domain.search import MAX_PROPERTIES_PER_SEARCH, Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.raw import read_manifest
+from pipeline.lake.relations import finding_rules
 from pipeline.publish import published_sweeps
 from pipeline.replay.answers import Answers, answers_behind
 from pipeline.replay.explain import analysis_of
@@ -80,7 +81,7 @@ class ConfirmRun:
 def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limit: int) -> list[Row]:
     """Return the named open flags, or the `limit` largest ones of some rules; of all rules if none is named.
 
-    Raises InputError for an unknown flag, and NothingSent if one is no longer open or there is none at all.
+    Raises InputError for an unknown flag or rule, and NothingSent if one is no longer open or there is none at all.
     """
     if flag_ids:
         flags = flag_rows(lake, list(dict.fromkeys(flag_ids)))
@@ -92,6 +93,12 @@ def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limi
                     hint='List the open ones: nightaudit query "SELECT flag_id, finding FROM report.flag"',
                 )
         return flags
+    if unknown := [rule for rule in rules if rule not in finding_rules()]:
+        raise InputError(
+            f"There is no rule {' or '.join(unknown)}.",
+            kept="Nothing was sent.",
+            hint=f"The rules: {', '.join(sorted(finding_rules()))}.",
+        )
     query = (
         "SELECT flag_id FROM report.flag WHERE len($rules::VARCHAR[]) = 0 OR list_contains($rules::VARCHAR[], rule) "
         "ORDER BY abs(size_pct) DESC NULLS LAST, flag_id LIMIT $limit"

@@ -17,7 +17,7 @@ from conftest import NIGHTS
 from planted_world import rows
 from spoiler import Spoiler
 
-from pipeline.domain.errors import InputError
+from pipeline.domain.errors import InputError, NothingSent
 from pipeline.domain.tables import CONFIRMATION
 from pipeline.lake.delta import is_committed
 from pipeline.night import confirm as confirming
@@ -210,12 +210,14 @@ def test_a_run_that_was_killed_is_settled_by_the_next_one(settings, lake, monkey
     ]
 
 
-def test_an_unknown_flag_or_one_that_has_ended_is_refused(lake):
+def test_an_unknown_flag_or_rule_or_a_flag_that_has_ended_is_refused(lake):
     with pytest.raises(InputError, match="no flag"):
         choose_flags(lake, ["phantom_promotion-0"], [], 5)
     closed = rows(lake, "SELECT min(flag_id) FROM report.flag_history WHERE resolved_at IS NOT NULL")[0][0]
     if closed and (closed,) not in rows(lake, "SELECT flag_id FROM report.flag"):
         with pytest.raises(InputError, match="is no longer open"):
             choose_flags(lake, [closed], [], 5)
-    with pytest.raises(InputError, match=r"No flag .*is open\."):
+    with pytest.raises(InputError, match=r"no rule no_such_rule\.") as refused:
         choose_flags(lake, [], ["no_such_rule"], 5)
+    assert not isinstance(refused.value, NothingSent)
+    assert "phantom_promotion" in refused.value.hint

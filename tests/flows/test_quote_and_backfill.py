@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 
 import pytest
 from tiny_night import settings_in
@@ -52,6 +55,28 @@ def test_the_quote_flow_requests_only_if_confirmed_and_never_retries(published):
     assert summary.chosen == sum(summary.outcomes.values()) == 3
     asked = "SELECT count(*) FROM mart.quote_check WHERE run_id = $run"
     assert query_published(published.published_file, asked, {"run": summary.run_id}).fetchone() == (3,)
+
+
+REFUSED = "from flows.quote_check import quote_check; quote_check(3, return_state=True)"
+
+
+@pytest.mark.usefixtures("published")
+def test_a_refused_quote_check_is_logged_once_and_without_a_traceback(server):
+    # In a process of its own: the flows of other tests have changed Prefect's loggers.
+    given = {**os.environ, "PREFECT_API_URL": server}
+    done = subprocess.run([sys.executable, "-c", REFUSED], env=given, capture_output=True, text=True, timeout=300)
+    assert "\nNothing was sent.\n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_confirmation_of_a_rule_that_does_not_exist_fails(published):
+    """It would complete every day, and confirm nothing."""
+    from flows.confirmation import confirmation
+
+    assert published.published_file.exists()
+    ended = confirmation(rules=("floor_breech",), return_state=True)
+    assert ended.is_failed()
+    assert "There is no rule floor_breech." in ended.message
 
 
 def test_a_confirmation_without_an_open_flag_completes_and_says_so(published):
