@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from weakref import WeakSet
 
+from prefect.exceptions import CancelledRun, FailedRun
 from prefect.logging.handlers import PrefectConsoleHandler
 
 from pipeline.domain.errors import NightauditError
@@ -17,7 +18,7 @@ _reported: WeakSet[NightauditError] = WeakSet()
 
 
 def tell_our_errors_once() -> None:
-    """Let Prefect log an error for users once, and only its message."""
+    """Let Prefect log an error for users once, and only its message; a state that a flow returns is logged already."""
     for name in _RUN_LOGGERS:
         logging.getLogger(name).addFilter(_logged_once)
 
@@ -43,6 +44,9 @@ def _is_not_ours(record: logging.LogRecord) -> bool:
 
 def _logged_once(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
+    # Prefect logs the state that a flow returns, and then a traceback, as if the run had crashed.
+    if isinstance(error, (CancelledRun, FailedRun)):
+        return False
     if not isinstance(error, NightauditError):
         return True
     # The engines of the task, the flow and the process would each log it.

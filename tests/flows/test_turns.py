@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from prefect.exceptions import CancelledRun, FailedRun
 from prefect.states import Failed
 from prefect_runs import ROOT, call, environment
 from tiny_night import published
@@ -60,6 +62,16 @@ def test_a_night_long_after_its_time_is_skipped_with_a_reason_and_sends_no_reque
     assert last_run(server)["state"]["name"] == "Skipped"
     assert "hours ago" in state.message
     assert not Lake(settings().lake).root.exists()
+
+
+@pytest.mark.parametrize("ended", [CancelledRun("It was due 13.0 hours ago."), FailedRun("Its process died 3 times.")])
+def test_a_state_in_which_a_flow_ends_itself_is_logged_without_a_traceback(ended, caplog):
+    """Prefect logs the state with its message, and after it this error, as if the run had crashed."""
+    from flows.logs import tell_our_errors_once
+
+    tell_our_errors_once()
+    logging.getLogger("prefect.flow_runs").error("Engine execution exited with unexpected exception", exc_info=ended)
+    assert caplog.records == []
 
 
 def test_a_run_whose_machine_died_again_and_again_is_not_begun_once_more():
