@@ -78,6 +78,9 @@ class _Rate:
 
     def of(self, now: SweepProgress) -> float:
         seen = (time.monotonic(), now.tally.requests)
+        if seen[1] < self._seen[-1][1]:
+            # When the day's calls are used up, a sweep is closed and its count begins at zero.
+            self._seen = [seen]
         if not now.is_counted_in_blocks:
             self._seen = [(at, count) for at, count in self._seen if seen[0] - at < 5] or self._seen[-1:]
             self._seen.append(seen)

@@ -52,3 +52,12 @@ def test_a_sweep_that_counts_each_request_shows_the_rate_of_the_last_seconds(clo
     shown = rates(clock, capsys, sweep, lambda at: int(RATE * min(at, 100)), 200)
     assert set(shown[1:10]) == {RATE}
     assert shown[-1] == 0
+
+
+def test_a_sweep_that_is_closed_and_counted_from_zero_shows_no_rate_below_zero(clock, capsys):
+    """The day's calls are used up after five seconds; what has landed is then loaded, without a request."""
+    sweep = SweepProgress("s", planned_cells=100, planned_searches=6000)
+    with progress.display(Console(width=200)) as watch:
+        for clock.now, sweep.step, sweep.tally.requests in ((5.0, "collecting", 100), (6.0, "loading", 0)):
+            watch(sweep)
+    assert "loading: 0 of 6,000 searches answered · 0 requests/s" in capsys.readouterr().out
