@@ -326,7 +326,7 @@ def _(mo, query):
 ## The same as a query
 
 This query gives the table under *Book now or wait?* Run it with `nightaudit query`, or in any DuckDB client that has
-attached the published file.
+opened the published file.
 
 ```sql
 {query}

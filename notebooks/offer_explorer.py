@@ -374,7 +374,7 @@ def _(condition, currency, first, get_boards, get_lead, get_markets, get_propert
 ## The same as a query
 
 One row for each bar of the four charts; without `LIMIT 15`, all properties. Run it with `nightaudit query`, or in any
-DuckDB client that has attached the published file.
+DuckDB client that has opened the published file.
 
 ```sql
 WITH on_sale AS (

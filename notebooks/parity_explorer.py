@@ -225,7 +225,7 @@ def _(mo, query):
         f"""
 ## The same as a query
 
-Run it with `nightaudit query`, or in any DuckDB client that has attached the published file.
+Run it with `nightaudit query`, or in any DuckDB client that has opened the published file.
 
 ```sql
 {query}

@@ -316,6 +316,7 @@ def test_a_name_that_is_like_no_setting_is_warned_of_unless_alert_rules_name_it(
     ("given", "meant"),
     [
         ("NIGHTAUDIT_URL", "NIGHTAUDIT_BASE_URL or NIGHTAUDIT_AUTH_URL or NIGHTAUDIT_PAGES_URL"),
+        ("NIGHTAUDIT_MARKET", "NIGHTAUDIT_MARKETS or NIGHTAUDIT_REFERENCE_MARKET"),
         ("NIGHTAUDIT_SECRET", "NIGHTAUDIT_CLIENT_SECRET"),
         ("NIGHTAUDIT_TIMEOUT", "NIGHTAUDIT_CONNECT_TIMEOUT_SECONDS or NIGHTAUDIT_READ_TIMEOUT_SECONDS"),
     ],

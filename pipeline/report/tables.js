@@ -127,6 +127,8 @@
       }
       const isFiltered = words.length > 0 || (isPlaced && chosen().length > 0);
       table.classList.toggle("all", isFiltered || table.dataset.all === "yes");
+      // All rows that a filter leaves are shown already.
+      all.hidden = isFiltered;
       counted.textContent = isFiltered ? said(left) + " of " + (isPart ? "the first " : "") + said(rows.length) + " rows" : "";
       say(left, isFiltered);
     };

@@ -14,6 +14,7 @@ KNOWN = ("property_id", "property_name", "property_group", "own_code", "latitude
         ("Group", "property_group"),
         ("code", "own_code"),
         ("property", "property_id or property_name or property_group"),
+        ("codes", "own_code"),
         ("lattitude", "latitude"),
         ("remarks", ""),
     ],

@@ -84,6 +84,7 @@ def test_a_table_sorts_by_what_is_clicked_and_shows_what_is_typed(browser, page_
     page.get_by_role("searchbox").fill("oslo hotel")
     assert sorted(seen(page)) == ["Hotel 00", "Hotel 03", "Hotel 06", "Hotel 09"]
     assert page.get_by_role("status").inner_text() == "4 of 12 rows"
+    assert page.get_by_role("button", name="Show all").count() == 0
     # The address holds both: who opens it sees the same.
     other = browser.new_page()
     other.goto(page.url)
