@@ -28,7 +28,7 @@ _QUERIES = (
         ),
     ),
     (
-        "Open problems by what they cost, as the digest lists them",
+        "Open problems of properties by what they cost, in the order of the digest",
         (
             "SELECT property_name, city, rule, sum(exposure_eur) AS cost_eur, min(opened_at)::DATE AS since "
             "FROM report.finding_case JOIN mart.property USING (property_id) "

@@ -112,8 +112,8 @@ def _listed(known: Mapping[int, OfProperty], about: Mapping[int, Mapping[str, An
         "The property with the costliest problem comes first. Its problems are listed by cost, and the cost shown is "
         "that of the first one, over all its markets. What is not about an amount comes last. Each property has a page "
         f"with its cases, prices, floors and promotions; at most {PROPERTIES} per night do. Offers are those on sale, "
-        "one in both a list and a detail answer once. Names, cities, brands and "
-        "groups come from `nightaudit load properties FILE`.",
+        "one in both a list and a detail answer once, one in two currencies twice. Names, cities, brands and groups "
+        "come from `nightaudit load properties FILE`.",
         rows,
         columns=[
             Column("property_name", "Property", is_wide=True, below="property_id"),

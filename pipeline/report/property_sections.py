@@ -35,6 +35,11 @@ class OfProperty:
         """Number of open cases."""
         return int(self.problems["cases"].sum()) if self.problems.height else 0
 
+    @property
+    def has_currencies(self) -> bool:
+        """Whether a market has offers in several currencies. A case counts such an offer once, the page each time."""
+        return bool(self.promotions.select("market", "currency").unique()["market"].is_duplicated().any())
+
 
 def tiles_of(known: OfProperty) -> list[tuple[str, str]]:
     """Return the numbers at the top of the page with their labels."""
@@ -45,7 +50,7 @@ def tiles_of(known: OfProperty) -> list[tuple[str, str]]:
     in_cases = f" ({known.cases:,} cases)" if known.cases > problems else ""
     return [
         (shown(problems, 0), f"open {'problem' if problems == 1 else 'problems'}{in_cases}"),
-        (shown(known.offers, 0), "offers on sale"),
+        (shown(known.offers, 0), "offers on sale" + (", one in two currencies twice" if known.has_currencies else "")),
         (
             shown(lose + win, 0),
             f"of {counted(pairs, 'pair')} differ from the reference market ({lose:,} dearer, {win:,} cheaper)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from decimal import Decimal
 
 import pytest
 from nights import load_night, started_at, sweep_id
@@ -27,6 +28,11 @@ def section(page: str, name: str) -> str:
     """The text of a section, as it is read."""
     (found,) = re.findall(rf'<section id="{name}">(.*?)</section>', page, re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", found)).split())
+
+
+def tiles(page: str) -> list[tuple[str, str]]:
+    """The numbers at the top of a page with their labels."""
+    return re.findall(r"<div><b>(.*?)</b>(.*?)</div>", page)
 
 
 def test_a_property_has_a_page_with_its_cases_and_promotions_and_the_digest_leads_there(nights_with_findings):
@@ -61,6 +67,21 @@ def test_no_section_of_a_page_is_empty_and_what_is_missing_says_what_will_fill_i
         assert all(title in left for title in missing)
         assert left.count("fills this") == page.count("<dt>")
     assert "0 of 1 cell are on sale" in section(page_of(lake, 4, 1), "on_sale")
+
+
+def test_a_property_with_offers_in_two_currencies_says_that_they_count_twice(lake):
+    asked = {"property_id": 5, "market": "GB", "check_in": CHECK_IN}
+    kinds = [
+        asked | {"currency_asked": currency, "search_id": 257 + number}
+        for number, currency in enumerate(("EUR", "GBP"))
+    ]
+    cells = [kind | {"offers": 1} for kind in kinds]
+    sold = {"room_id": 7, "board_id": 14, "total": Decimal(90)}
+    offers = [kind | sold | {"currency": kind["currency_asked"]} for kind in kinds]
+    publish(lake, load_night(lake, 1, cell=cells, offer=offers), started_at(1))
+    write_reports(lake, ["digest"])
+    assert ("2", "offers on sale, one in two currencies twice") in tiles(page_of(lake, 5, 1))
+    assert "currencies twice" in (lake.root / "reports" / sweep_id(1) / "properties" / "index.html").read_text()
 
 
 @pytest.mark.slow
