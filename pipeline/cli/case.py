@@ -40,8 +40,9 @@ def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, o
         amounts = "list_transform(amounts, lambda each: each.amount || ' ' || each.currency)"
         titles = ", ".join(f"{literal(rule.name)}: {literal(rule.title)}" for rule in finding_rules().values())
         flat = (
-            f"case_id, rule, MAP {{{titles}}}[rule] AS problem, "
-            "* EXCLUDE (case_id, rule, evidence, amounts, markets), array_to_string(markets, ', ') AS markets, "
+            f"case_id, rule, MAP {{{titles}}}[rule] AS problem, property_id, property_name, * EXCLUDE (case_id, "
+            "rule, property_id, property_name, evidence, amounts, markets), array_to_string(markets, ', ') "
+            "AS markets, "
             f"nullif(array_to_string({amounts}, ' + '), '') AS amounts"
         )
         show_query(f"SELECT {flat} FROM ({cases_query(places)})", form, limit, None, output)  # noqa: S608 - our own words

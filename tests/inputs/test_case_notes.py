@@ -207,7 +207,7 @@ def test_open_cases_are_written_in_full_for_spreadsheets_and_programs(lake, monk
     list_cases(None, {}, "csv", None)
     header, line = capsys.readouterr().out.splitlines()
     (case,) = open_cases(lake, 10)
-    assert header.startswith("case_id,rule,")
+    assert header.startswith("case_id,rule,problem,property_id,property_name,")
     assert dict(zip(*csv.reader([header, line]), strict=True))["size_unit"] == case["size_unit"] == "%"
     amounts = " + ".join(f"{each['amount']} {each['currency']}" for each in case["amounts"])
     assert amounts.endswith(" EUR")
