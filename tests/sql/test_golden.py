@@ -38,9 +38,7 @@ def understood(value):
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: str(path.relative_to(HERE).with_suffix("")))
 def test_the_rows_are_those_expected(golden, path):
-    for table, rows in (yaml.load(path.read_text(), yaml.CSafeLoader)["given"] or {}).items():
-        golden.give(table, [{key: understood(value) for key, value in row.items()} for row in rows])
-    expected = yaml.load(path.read_text(), Exactly)["expected"]  # noqa: S506 - a SafeLoader
+    expected = expected_of(golden, path)
     made = relation(*path.parts[-3:-1])
     if difference := differs(golden, expected, made):
         pytest.fail(difference, pytrace=False)
@@ -55,6 +53,13 @@ def test_the_rows_are_those_expected(golden, path):
             golden.session.execute("PRAGMA enable_optimizer")
         if difference:
             pytest.fail(f"In New York's time zone, and planned in another way: {difference}", pytrace=False)
+
+
+def expected_of(golden, path):
+    """The rows that a case expects, once its tables are given."""
+    for table, rows in (yaml.load(path.read_text(), yaml.CSafeLoader)["given"] or {}).items():
+        golden.give(table, [{key: understood(value) for key, value in row.items()} for row in rows])
+    return yaml.load(path.read_text(), Exactly)["expected"]  # noqa: S506 - a SafeLoader
 
 
 def differs(golden, expected, made):
