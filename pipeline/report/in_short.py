@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.domain.quantities import counted
+from pipeline.domain.search import ANSWERED
 from pipeline.report.case_calls import cases_points
 from pipeline.report.cases import noted_of, number_of, problems, waiting_of
 from pipeline.report.ended_cases import ended_points, ended_problems
@@ -110,7 +111,7 @@ def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
 
 def answered(night: Mapping[str, Any]) -> int:
     """Return the number of a night's answered cells."""
-    return int(night["offered"] + night["no_offer"] + night["absent"])
+    return sum(int(night[status]) for status in ANSWERED)
 
 
 def _of_findings(reader: Reader, changes: Changes) -> list[Point]:

@@ -4,7 +4,7 @@
 -- offers: Offers stored for this cell.
 SELECT
     cell.*,
-    cell.sweep_id = latest.sweep_id AND cell.status IN ('offered', 'no_offer', 'absent') AS is_fresh,
+    cell.sweep_id = latest.sweep_id AND mart.is_answered(cell.status) AS is_fresh,
     -- greatest() ignores NULL: a cell that was never answered would look fresh.
     CASE
         WHEN cell.answered_at IS NOT NULL

@@ -6,6 +6,6 @@ SELECT
     cell.market,
     cell.product_type,
     count(*) AS planned,
-    count(*) FILTER (WHERE cell.status IN ('offered', 'no_offer', 'absent')) AS answered
+    count(*) FILTER (WHERE mart.is_answered(cell.status)) AS answered
 FROM mart.cell_requested AS cell
 GROUP BY ALL

@@ -214,7 +214,7 @@ third AS (
         cell.party,
         cell.sweep_id,
         -- A market that the supplier refuses stays refused: nothing is left to hear.
-        cell.status = 'rejected' OR (cell.status IN ('offered', 'no_offer', 'absent') AND cell.is_whole) AS is_heard
+        cell.status = 'rejected' OR (mart.is_answered(cell.status) AND cell.is_whole) AS is_heard
     FROM state.cell AS cell
 ),
 

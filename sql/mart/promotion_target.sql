@@ -40,7 +40,7 @@ WITH told AS (
         mart.lead_step(date_diff('day', mart.utc(cell.asked_at)::DATE, cell.check_in)) AS lead_step,
         cell.nights,
         isodow(cell.check_in) AS weekday,
-        cell.status IN ('offered', 'no_offer', 'absent') AS is_answered
+        mart.is_answered(cell.status) AS is_answered
     FROM mart.cell_requested AS cell
 )
 

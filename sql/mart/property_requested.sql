@@ -24,7 +24,7 @@ request AS (
         cell.market,
         cell.asked_at AS requested_at
     FROM state.cell AS cell
-    WHERE cell.status NOT IN ('offered', 'no_offer', 'absent')
+    WHERE NOT mart.is_answered(cell.status)
 )
 
 SELECT DISTINCT

@@ -28,7 +28,7 @@ FROM (
         approx_count_distinct(row(cell.property_id, cell.check_in)) FILTER (
             WHERE cell.status NOT IN ('not_swept', 'failed')
         ) AS stays,
-        count(*) FILTER (WHERE cell.status IN ('offered', 'no_offer', 'absent')) AS answered,
+        count(*) FILTER (WHERE mart.is_answered(cell.status)) AS answered,
         count(*) FILTER (WHERE cell.status = 'offered') AS offered,
         count(*) FILTER (WHERE cell.status = 'failed') AS failed,
         count(*) FILTER (WHERE cell.status = 'absent') AS absent,

@@ -1,7 +1,7 @@
 -- One row per operation of the last published sweep: its answered cells, by status.
 SELECT
     operation,
-    count(*) FILTER (WHERE status IN ('offered', 'no_offer', 'absent')) AS answered,
+    count(*) FILTER (WHERE mart.is_answered(status)) AS answered,
     count(*) FILTER (WHERE status = 'offered') AS offered,
     count(*) FILTER (WHERE status = 'no_offer') AS no_offer,
     count(*) FILTER (WHERE status = 'absent') AS absent

@@ -31,7 +31,7 @@ asked AS (
         CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
         cell.market,
         count(*) AS planned,
-        count(*) FILTER (WHERE cell.status IN ('offered', 'no_offer', 'absent')) AS answered,
+        count(*) FILTER (WHERE mart.is_answered(cell.status)) AS answered,
         count(*) FILTER (WHERE cell.status = 'offered') AS comparable
     FROM lake.cell AS cell
     WHERE cell.product_type = 'Hotel'

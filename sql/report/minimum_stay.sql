@@ -20,7 +20,7 @@ WITH cell AS (
         asked.sweep_id,
         asked.nights,
         asked.status = 'offered' AS is_offered,
-        asked.status IN ('offered', 'no_offer', 'absent') AS is_answered,
+        mart.is_answered(asked.status) AS is_answered,
         -- Restricted rates (1024), several rooms (1026) and what could not be read say nothing about the length.
         asked.status = 'offered'
         OR (

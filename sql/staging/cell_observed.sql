@@ -12,7 +12,7 @@ SELECT
         cell.currency_asked
     ) AS cell_key,
     CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
-    cell.status IN ('offered', 'no_offer', 'absent') AS is_answered,
+    mart.is_answered(cell.status) AS is_answered,
     -- The part that could not be read, or that an error beside the offers refers to, may be the very offer that
     -- seems to be gone.
     is_answered

@@ -10,7 +10,7 @@ WITH cell AS (
         cell.property_id,
         cell.market,
         cell.product_type,
-        bool_or(cell.sweep_id = sweep.sweep_id AND cell.status IN ('offered', 'no_offer', 'absent')) AS is_seen,
+        bool_or(cell.sweep_id = sweep.sweep_id AND mart.is_answered(cell.status)) AS is_seen,
         bool_and(requested.property_id IS NULL) AS is_no_longer_asked
     FROM state.cell AS cell
     CROSS JOIN night.sweep AS sweep

@@ -36,6 +36,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import rows_of
 from pipeline.lake.relations import relation
 from pipeline.night.gate import audit_sweep
+from pipeline.publish.state import write_macros
 
 GB = "GB"
 DAY = timedelta(days=1)
@@ -338,7 +339,8 @@ def test_four_of_thirty_properties_that_state_no_floors_any_more_are_no_lost_col
 def test_a_stay_counts_once_for_chance_in_however_many_currencies_and_product_types_it_is_asked():
     """Five of sixty properties that close for a season take twelve cells each with them: no reason to withhold."""
     with duckdb.connect() as session:
-        session.execute("CREATE SCHEMA sweep_files; CREATE SCHEMA audit")
+        session.execute("CREATE SCHEMA sweep_files; CREATE SCHEMA audit; CREATE SCHEMA mart")
+        write_macros(session)
         session.execute(
             """
             CREATE TABLE sweep_files.cell AS

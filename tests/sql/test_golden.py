@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from nights import started_at, sweep_id
 
 from pipeline.audit.domain_measures import declared_measures
 from pipeline.audit.rules import declared_rules
+from pipeline.domain.search import ANSWERED, STATUSES
 from pipeline.lake.relations import relation, relations, sql_folder
 
 HERE = Path(__file__).parent
@@ -146,6 +148,16 @@ def test_keys_of_cells_and_offers_keep_their_values(golden):
     offer = "mart.offer_key(5, 0, 7, 14, -3, 'EUR')"
     found = golden.session.execute(f"SELECT {cell.format('NULL')}, {cell.format(euro)}, {offer}").fetchone()
     assert found == (1317081816410875484, 3250963720272402734, 6753785356649072782)
+
+
+def test_the_sql_and_the_code_agree_on_which_statuses_are_answered(golden):
+    query = "SELECT status FROM unnest(?) AS given (status) WHERE mart.is_answered(status)"
+    assert {status for (status,) in golden.session.execute(query, [STATUSES]).fetchall()} == {*ANSWERED}
+
+
+def test_the_answered_statuses_are_listed_once():
+    listed = re.compile("|".join(rf"'{a}',\s*'{b}',\s*'{c}'" for a, b, c in permutations(ANSWERED)))
+    assert {path.stem for path in sql_folder().glob("*/*.sql") if listed.search(path.read_text())} == {"is_answered"}
 
 
 def test_no_null_of_an_offer_key_is_like_a_value_or_like_another_null(golden):
