@@ -95,6 +95,19 @@ def test_a_module_is_named_by_a_noun_or_a_verb():
     assert {path.stem for path in files("pipeline", "flows") if path.stem.endswith("ing")} <= NOUNS
 
 
+def test_the_vocabulary_touches_no_file():
+    """The import rules see `os` and `io`; they see neither `open` nor what a path can do."""
+    touching = {"exists", "glob", "is_dir", "is_file", "iterdir", "mkdir", "open", "read_bytes", "read_text", "stat"}
+    touching |= {"touch", "unlink", "write_bytes", "write_text", "urlopen"}
+    found = [
+        f"{path}:{node.lineno}"
+        for path in files("pipeline/domain")
+        for node in ast.walk(ast.parse((ROOT / path).read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in touching
+    ]
+    assert found == []
+
+
 def test_two_modules_of_one_name_do_the_same_thing():
     folders = defaultdict(set)
     for path in files("pipeline"):

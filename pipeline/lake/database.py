@@ -131,10 +131,7 @@ def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConn
 
     With `spill`, it has the memory of a report. Raises InputError if nothing is published, CorruptObject if damaged.
     """
-    if not file.exists():
-        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
-    if not file.is_file():  # DuckDB would wait for a pipe.
-        raise damaged(file, "it is not a file")
+    refuse_no_file(file)
     session = duckdb.connect(":memory:")
     try:
         session.execute("SET TimeZone = 'UTC'")
@@ -204,6 +201,14 @@ def has_moved(file: Path) -> bool:
     # With the quote before it: the path of a copy may be the end of the first lake's.
     root = literal(f"{file.absolute().parents[1]}/")[:-1]
     return any(root not in sql for (sql,) in views)
+
+
+def refuse_no_file(file: Path) -> None:
+    """Raise InputError if nothing is published, CorruptObject for what is not a file: DuckDB would wait for a pipe."""
+    if not file.exists():
+        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
+    if not file.is_file():
+        raise damaged(file, "it is not a file")
 
 
 def damaged(file: Path, why: str) -> CorruptObject:

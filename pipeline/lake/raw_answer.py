@@ -17,6 +17,8 @@ from pipeline.lake.sweep_files import files_of_sweep
 
 _ADDRESS = re.compile(r"raw/(?P<sweep>[^/#]+)/(?P<shard>[^/#]+)\.parquet#(?P<row>\d{1,9})")
 _EXAMPLE = 'nightaudit query "SELECT raw_address FROM lake.search LIMIT 1"'
+# What helps when raw answers and tables differ.
+RESTORE = "Restore the shard from a backup, or rebuild the tables from what the raw zone holds now: nightaudit rebuild"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,7 @@ def evidence_at(
         raise CorruptObject(
             f"The body at {address} is not the one that was loaded: its SHA-256 is {found}, that of lake.search "
             f"{loaded[0]}.",
-            hint="Restore the shard from a backup, or rebuild the tables from what the raw zone holds now: "
-            "nightaudit rebuild",
+            hint=RESTORE,
         )
     return Evidence(address, sweep_id, record, found, is_loaded=bool(loaded))
 

@@ -158,13 +158,11 @@ def user_query(
     Raises InputError if nothing is published or the query cannot be run, QueryStopped if it exceeds `bounds`, and
     CorruptObject if the file is damaged; also while the answer is read.
     """
-    if not file.exists():
-        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
     if not file.is_file():
         # This import is slow.
-        from pipeline.lake.database import damaged
+        from pipeline.lake.database import refuse_no_file
 
-        raise damaged(file, "it is not a file")
+        refuse_no_file(file)
     with tempfile.TemporaryDirectory(prefix="nightaudit-", ignore_cleanup_errors=True) as spill:
         process = process or _started()
         try:

@@ -23,11 +23,7 @@ def locked(root: Path, address: str, what: str) -> Iterator[None]:
     except Timeout:
         # Its bytes may be damaged, as no checksum covers them.
         holder = printable(note.read_text(errors="replace")) if note.is_file() else "another process"
-        raise LakeBusy(
-            f"The lake {address} is being written to by {holder}.",
-            kept="Nothing was started.",
-            hint="Wait until it ends, or use another lake (NIGHTAUDIT_LAKE). Reading is always possible.",
-        ) from None
+        raise busy(address, holder) from None
     except OSError as error:
         raise write_failed(root, ".lock", error) from None
     try:
@@ -41,6 +37,15 @@ def locked(root: Path, address: str, what: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def busy(address: str, holder: str, then: str = "") -> LakeBusy:
+    """Return the error for a lake that `holder` is writing to. `then` adds to what a user can do."""
+    return LakeBusy(
+        f"The lake {address} is being written to by {holder}.",
+        kept="Nothing was started.",
+        hint=f"Wait until it ends, or use another lake (NIGHTAUDIT_LAKE). Reading is always possible.{then}",
+    )
 
 
 def write_failed(root: Path, path: str, error: Exception) -> LakeFull:

@@ -11,7 +11,7 @@ from pipeline.domain.tables import CELL, SEARCH
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, rows_of, select_files
 from pipeline.lake.raw import RawRecord, read_shard
-from pipeline.lake.raw_answer import Evidence, evidence_at
+from pipeline.lake.raw_answer import RESTORE, Evidence, evidence_at
 from pipeline.lake.sweep_files import sweep_files
 from pipeline.normalise.request import asked_of_request
 from pipeline.publish import published_sweeps
@@ -85,8 +85,7 @@ def _raw(lake: Lake, search: Row, records_of: Callable[[Lake, str, str], Sequenc
     if changed := _changed(search, evidence.record):
         raise CorruptObject(
             f"The raw record at {address} is not the one that was loaded: its {changed} differs from lake.search.",
-            hint="Restore the shard from a backup, or rebuild the tables from what the raw zone holds now: "
-            "nightaudit rebuild",
+            hint=RESTORE,
         )
     return evidence
 

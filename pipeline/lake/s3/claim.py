@@ -18,6 +18,7 @@ from pipeline.domain.errors import LakeBusy, NightauditError
 from pipeline.lake.s3.commit_log import Act, Claim, lost
 from pipeline.lake.s3.copy import Copy
 from pipeline.lake.s3.in_place import InPlace
+from pipeline.lake.writer_lock import busy
 
 logger = logging.getLogger(__name__)
 
@@ -187,8 +188,4 @@ def _refuse_held(copy: Copy) -> None:
 
 def _taken(copy: Copy, by: str, seconds: float | None = None) -> LakeBusy:
     takes_over = f" If its machine has died, another may write after {seconds:.0f} seconds." if seconds else ""
-    return LakeBusy(
-        f"The lake {copy.address} is being written to by {by}.",
-        kept="Nothing was started.",
-        hint=f"Wait until it ends, or use another lake (NIGHTAUDIT_LAKE). Reading is always possible.{takes_over}",
-    )
+    return busy(copy.address, by, takes_over)
