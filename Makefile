@@ -73,7 +73,7 @@ test-daft: setup  ## compute a relation on the Delta tables with Daft
 surface: setup  ## record the public surface (tests/surface.txt) after an intended change
 	$(BIN)/python tests/test_surface.py
 
-sql-readme: setup  ## generate the lists and the drawing of sql/README.md, and the macro of units
+sql-readme: setup  ## generate the lists and the drawing of sql/README.md, and the macros of rules
 	$(BIN)/python tests/sql/readme.py
 
 picture: setup  ## take the README's picture from the demo in NIGHTAUDIT_LAKE (needs Chromium)

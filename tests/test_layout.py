@@ -139,6 +139,19 @@ def test_every_exception_from_lint_carries_its_reason():
     assert bare == []
 
 
+def test_every_exception_from_the_lint_of_sql_is_explained_in_the_line_above():
+    """Behind the name of a rule, sqlfluff allows no reason."""
+    bare = []
+    for path in (ROOT / "sql").glob("*/*.sql"):
+        above = ""
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            excused = re.search(r"-- noqa(?:: (\w+))?", line)
+            if excused and not above.strip().startswith(f"-- {excused[1]} "):
+                bare.append(f"{path.relative_to(ROOT)}:{number}")
+            above = line
+    assert bare == []
+
+
 def test_every_module_of_the_product_is_read_by_the_product():
     """What only tests import belongs to the tests."""
     modules = {path: ".".join(path.with_suffix("").parts) for path in files("pipeline", "flows", "notebooks")}

@@ -205,6 +205,8 @@ class FindingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     call_from: Literal["low", "medium", "high"] = "low"
     about: Literal["price", "label"] = "price"
     page: Literal["", "parity", "promotions"] = ""
+    compares: Literal["", "markets"] = ""
+    signed: bool = False
     adds_up: bool = False
 
     def __post_init__(self) -> None:

@@ -78,7 +78,7 @@ chosen AS (
         -- another night.
         CASE
             WHEN
-                flag.rule IN ('market_disparity', 'all_in_gap')
+                mart.compares_markets(flag.rule)
                 AND best.is_open
                 AND flag.last_flagged_at < latest.started_at
                 THEN flag.last_flagged_at

@@ -44,7 +44,7 @@ WITH flagged AS (
         flag.amount,
         -- A disparity of the reference market's price begins with the prices that show it.
         CASE
-            WHEN flag.rule IN ('market_disparity', 'all_in_gap')
+            WHEN mart.compares_markets(flag.rule)
                 THEN list_filter(flag.evidence, LAMBDA item: item['role'] = 'reference')[1].offer_key
         END AS reference_key,
         coalesce(

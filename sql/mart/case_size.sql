@@ -160,9 +160,7 @@ sized AS (
         max(flag.size_pct) FILTER (WHERE flag.size_pct < 0) AS highest_below_pct,
         min(flag.size_pct) FILTER (WHERE flag.size_pct > 0) AS lowest_above_pct,
         -- Sizes above and below zero differ in meaning. A discount with a plus sign would read as a higher price.
-        any_value(flag.rule) IN (
-            'market_disparity', 'all_in_gap', 'fx_markup', 'penalty_amount_off_formula', 'total_above_reference'
-        )
+        mart.is_signed(any_value(flag.rule))
         OR min(flag.size_pct) < 0 AS has_direction,
         -- As it follows a number.
         CASE WHEN starts_with(mart.size_unit(any_value(flag.rule)), '%') THEN '' ELSE ' ' END

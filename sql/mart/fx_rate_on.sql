@@ -40,7 +40,7 @@ SELECT
     with_euro.rate_date,
     later.days::INTEGER AS age_days
 FROM with_euro
-CROSS JOIN range(8) AS later (days) -- noqa: AL05
+CROSS JOIN range(8) AS later (days)
 QUALIFY
     row_number() OVER (
         PARTITION BY with_euro.currency, on_date

@@ -100,6 +100,7 @@ together AS (
     GROUP BY accused.source, accused.property_id, accused.offer_key
 )
 
+-- AM07 counts the columns of a star as one.
 SELECT -- noqa: AM07
     accused.source,
     accused.property_id,

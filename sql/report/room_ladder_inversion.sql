@@ -175,7 +175,7 @@ SELECT
     ) AS finding,
     list_transform(
         evidence.stays,
-        lambda stay: mart.observation( -- noqa: CP01
+        LAMBDA stay: mart.observation(
             'better_room',
             better.source,
             better.property_id,
@@ -187,7 +187,7 @@ SELECT
     )
     || list_transform(
         evidence.stays,
-        lambda stay: mart.observation( -- noqa: CP01
+        LAMBDA stay: mart.observation(
             'lesser_room',
             better.source,
             better.property_id,

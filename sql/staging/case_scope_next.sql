@@ -38,7 +38,7 @@ in_property AS (
     WHERE
         flagged.size_pct IS NOT NULL
         -- What a market adds to its prices has a common size; other findings may share a size by chance.
-        AND flagged.rule IN ('market_disparity', 'all_in_gap')
+        AND mart.compares_markets(flagged.rule)
     GROUP BY flagged.rule, flagged.market, flagged.property_id
 ),
 
@@ -208,7 +208,7 @@ met AS (
         market_stands.base_currency,
         market_stands.currency
     FROM market_stands
-    WHERE market_stands.rule NOT IN ('market_disparity', 'all_in_gap')
+    WHERE NOT mart.compares_markets(market_stands.rule)
     GROUP BY market_stands.rule, market_stands.base_currency, market_stands.currency
     HAVING count(*) >= 3 AND 2 * count(*) > (SELECT count(*) FROM mart.market_on_sale)
 )

@@ -1,4 +1,4 @@
-"""Write what follows from the files, parts of `sql/README.md` and the macro of units: `make sql-readme`."""
+"""Write what follows from the files, parts of `sql/README.md` and the macros of rules: `make sql-readme`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.audit.rules import declared_rules
 from pipeline.lake.relations import finding_rules, read_by, relation, relations, sql_folder, views
 
 FILE = sql_folder() / "README.md"
-UNITS = sql_folder() / "macro" / "size_unit.sql"
+MACROS = sql_folder() / "macro"
 # Read by nearly everything: as arrows they would hide the others.
 _EVERYWHERE = {"mart.offer_latest", "mart.cell_latest"}
 
@@ -40,21 +40,32 @@ def written(text: str) -> str:
     return text
 
 
-def units() -> str:
-    """The macro that says the unit of each rule's sizes, as `rules.toml` declares it."""
-    others = [rule for rule in finding_rules().values() if rule.unit != "%"]
-    return "\n".join(
-        [
-            "-- Unit of a rule's sizes: `%` of the value that they are compared with, or as rules.toml says.",
-            "-- Written by `make sql-readme`.",
-            "CREATE OR REPLACE MACRO mart.size_unit(rule) AS (",
-            "    CASE rule",
-            *(f"        WHEN '{rule.name}' THEN '{rule.unit}'" for rule in others),
-            "        ELSE '%'",
-            "    END",
-            ")\n",
-        ]
-    )
+def macros_of_rules() -> dict[str, str]:
+    """The macros that say what `rules.toml` declares about a rule, by name."""
+    rules = finding_rules().values()
+    units = [f"        WHEN '{rule.name}' THEN '{rule.unit}'" for rule in rules if rule.unit != "%"]
+    comparing = [rule.name for rule in rules if rule.compares == "markets"]
+    signed = [rule.name for rule in rules if rule.signed]
+    meanings = {
+        "size_unit": "Unit of a rule's sizes: `%` of the value that they are compared with, or as rules.toml says.",
+        "compares_markets": "Whether a rule's findings are differences between two markets, as rules.toml says.",
+        "is_signed": "Whether a rule's sizes above and below 0 differ in meaning, as rules.toml says.",
+    }
+    bodies = {
+        "size_unit": "\n".join(["    CASE rule", *units, "        ELSE '%'", "    END"]),
+        "compares_markets": _is_one_of(comparing),
+        "is_signed": _is_one_of(signed),
+    }
+    return {
+        name: f"-- {meaning}\n-- Written by `make sql-readme`.\n"
+        f"CREATE OR REPLACE MACRO mart.{name}(rule) AS (\n{bodies[name]}\n)\n"
+        for name, meaning in meanings.items()
+    }
+
+
+def _is_one_of(names: Sequence[str]) -> str:
+    listed = ",\n".join(f"        '{name}'" for name in names)
+    return f"    rule IN (\n{listed}\n    )"
 
 
 def drawing() -> str:
@@ -153,4 +164,5 @@ def _plain(text: str) -> str:
 
 if __name__ == "__main__":
     FILE.write_text(written(FILE.read_text(encoding="utf-8")), encoding="utf-8")
-    UNITS.write_text(units(), encoding="utf-8")
+    for name, text in macros_of_rules().items():
+        (MACROS / f"{name}.sql").write_text(text, encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from readme import FILE, UNITS, units, written
+from readme import FILE, MACROS, macros_of_rules, written
 
 from pipeline.audit.domain_measures import declared_measures
 from pipeline.audit.rules import declared_rules
@@ -39,8 +39,9 @@ def test_the_page_shows_the_relations_as_they_are():
     assert text == written(text), "make sql-readme"
 
 
-def test_the_macro_of_units_says_what_rules_declare():
-    assert UNITS.read_text() == units(), "make sql-readme"
+@pytest.mark.parametrize(("name", "text"), macros_of_rules().items())
+def test_a_macro_of_rules_says_what_they_declare(name, text):
+    assert (MACROS / f"{name}.sql").read_text() == text, "make sql-readme"
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
