@@ -15,7 +15,8 @@ _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 _NO_MORE = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
 # Libraries in Rust report the system's error number only in their text. On a full disk, obstore raises a GenericError,
 # polars a ComputeError, deltalake a DeltaError or an OSError without a number (tried in November 2026). So their texts
-# are read, here and nowhere else. Types are compared by name, so that none of these libraries is imported.
+# are read: here, and for a store's refusals in `lake/s3/object_store.py`. Types are compared by name, so that none of
+# these libraries is imported.
 _IN_TEXT_ALONE = {"obstore.exceptions": "BaseError", "polars.exceptions": "PolarsError", "_internal": "DeltaError"}
 _WRITTEN = {f"(os error {number})": number for number in (*_NO_SPACE, *_REFUSED, *_NO_MORE)}
 # Python's RuntimeError, without a number, when the system starts no thread.

@@ -21,7 +21,7 @@ from pipeline.domain.tables.declaration import (
     Table,
     required,
 )
-from pipeline.domain.tables.sweep import NOT_ANSWERED, PLANNED_AND_OFFERED
+from pipeline.domain.tables.sweep import NOT_ANSWERED, ONE_STATUS, PLANNED_AND_OFFERED
 
 CELL_STATE = Table(
     "cell",
@@ -32,7 +32,7 @@ CELL_STATE = Table(
         OPERATION,
         PROPERTY_ID,
         *ASKED,
-        required("status", TEXT, "`offered`, `no_offer`, `absent`, `rejected`, `failed` or `not_swept`."),
+        required("status", TEXT, ONE_STATUS),
         Column("code", INT, "Error code behind the status; NULL: the supplier gave none."),
         Column("searched_at", INSTANT, "When the search was sent; NULL: not swept."),
         required("offers", INT, "Offers stored for this cell."),

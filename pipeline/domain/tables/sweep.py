@@ -21,6 +21,9 @@ from pipeline.domain.tables.declaration import (
     required,
 )
 
+# The meaning of a status, wherever a cell has one.
+ONE_STATUS = f"{', '.join(f'`{status}`' for status in STATUSES[:-1])} or `{STATUSES[-1]}`."
+
 PLANNED_AND_OFFERED = (
     required("planned", LONG, "Planned cells: the sum of the six statuses."),
     required("offered", LONG, "Cells with at least one offer."),
@@ -107,7 +110,7 @@ CELL = Table(
         required("operation", TEXT, "`multi` or `single`.", ("multi", "single")),
         PROPERTY_ID,
         *ASKED,
-        required("status", TEXT, "`offered`, `no_offer`, `absent`, `rejected`, `failed` or `not_swept`.", STATUSES),
+        required("status", TEXT, ONE_STATUS, STATUSES),
         Column("code", INT, "Error code behind the status; NULL: the supplier gave none."),
         Column("searched_at", INSTANT, "When the search was sent; NULL: not swept."),
         required("offers", INT, "Offers stored for this cell.", lowest=0),
