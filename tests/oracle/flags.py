@@ -34,7 +34,6 @@ RULES = (
     "market_disparity", "fx_markup", "phantom_promotion", "unnamed_promotion", "wrong_discount",
     "total_above_reference",
 )  # fmt: skip
-SEEN = ("first_flagged_at", "snapshots")
 
 
 @dataclass
