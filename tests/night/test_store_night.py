@@ -20,7 +20,7 @@ from waiting import await_true
 
 from pipeline.audit import Spread, audit, stored_audit
 from pipeline.cli.commands import app
-from pipeline.domain.servers import Cluster
+from pipeline.domain.servers import Cluster, Workforce
 from pipeline.lake import Lake
 from pipeline.lake.s3.commit_log import CommitLog, Listing
 from pipeline.lake.s3.object_store import Store
@@ -157,7 +157,8 @@ def test_an_audit_by_three_workers_on_other_machines_finds_what_one_machine_find
     earlier, last = lake.sweep_ids()
     expected = stored_audit(lake, last)
     with workers_elsewhere(tmp_path, one.folder / "copy") as (machines, disks):
-        limits, spread = audit_limits(read_settings()), Spread(Cluster(machines.address), most_rows=1)
+        limits = audit_limits(read_settings())
+        spread = Spread(Workforce(cluster=Cluster(machines.address)), most_rows=1)
         with lake.writing("a test"), while_one_works(machines, lambda worker: worker.kill()) as killed:
             found = audit(lake, last, [earlier], limits, expected.audited_at, spread)
         assert len(killed) == 1
