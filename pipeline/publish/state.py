@@ -98,7 +98,9 @@ SMALL_UPDATES = (
         "source, market, product_type, lead_days",
         sums=("seen", "pairs", "raised", "lowered", "spanning", "drift", "squares"),
     ),
-    SmallUpdate("price_change", "source, market, product_type, is_plain, change_step", sums=("pairs", "drift")),
+    SmallUpdate(
+        "price_change", "source, market, product_type, currency, is_plain, change_step", sums=("pairs", "drift")
+    ),
     SmallUpdate(
         "waiting",
         "source, market, product_type, lead_days",

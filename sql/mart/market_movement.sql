@@ -1,4 +1,4 @@
--- One row per source, market, product type and sweep: how far its prices had moved by then. Logarithms of changes.
+-- One row per source, market, product type, currency and sweep: how far its prices had moved by then, as logarithms.
 -- started_at: Start of the sweep.
 -- so_far: Sum of the median changes up to the sweep.
 -- risen: Sum of the rises that these movements explain, up to the sweep.
@@ -6,6 +6,7 @@
 -- highest_since: Highest value of risen from the sweep on.
 -- spread_at_highest: Value of spread at the sweep, from this one on, with the highest spread.rise.
 -- spread_before: Value of spread at the first sweep of the seven days up to this one.
+-- When a supplier follows an exchange rate, prices in one currency of a market move, and those in the other do not.
 -- From sweep to sweep, a market moves by the median change of the offers seen again without a promotion at either end;
 -- if there are none, of all offers seen again. If it moves by more than tolerance_pct, the movement explains a rise by
 -- the upper quartile of at least ten changes, plus half of the distance between their quartiles.
@@ -16,17 +17,17 @@ WITH counted AS (
     SELECT
         change.*,
         sum(change.pairs) OVER (
-            PARTITION BY change.sweep_id, change.source, change.market, change.product_type
+            PARTITION BY change.sweep_id, change.source, change.market, change.product_type, change.currency
             ORDER BY change.change_step
         ) AS pairs_so_far,
         sum(change.pairs) OVER (
-            PARTITION BY change.sweep_id, change.source, change.market, change.product_type
+            PARTITION BY change.sweep_id, change.source, change.market, change.product_type, change.currency
         ) AS pairs_in_all,
         coalesce(sum(change.pairs) FILTER (WHERE change.change_step > 0) OVER (
-            PARTITION BY change.sweep_id, change.source, change.market, change.product_type
+            PARTITION BY change.sweep_id, change.source, change.market, change.product_type, change.currency
         ), 0) AS raised_in_all,
         coalesce(sum(change.pairs) FILTER (WHERE change.change_step < 0) OVER (
-            PARTITION BY change.sweep_id, change.source, change.market, change.product_type
+            PARTITION BY change.sweep_id, change.source, change.market, change.product_type, change.currency
         ), 0) AS lowered_in_all,
         -- One that rises to ten times its price says no more of its market than one that rises by half.
         greatest(least(change.drift / change.pairs, ln(1.5)), -ln(1.5))::DECIMAL(18, 9) AS capped_change
@@ -34,7 +35,7 @@ WITH counted AS (
         SELECT *
         FROM state.price_change
         -- The start or end of a promotion is not a movement of the market, but there may be nothing else to go by.
-        QUALIFY is_plain = bool_or(is_plain) OVER (PARTITION BY sweep_id, source, market, product_type)
+        QUALIFY is_plain = bool_or(is_plain) OVER (PARTITION BY sweep_id, source, market, product_type, currency)
     ) AS change
 ),
 
@@ -42,7 +43,8 @@ market AS (
     SELECT DISTINCT
         change.source,
         change.market,
-        change.product_type
+        change.product_type,
+        change.currency
     FROM state.price_change AS change
 ),
 
@@ -52,6 +54,7 @@ of_sweep AS (
         counted.source,
         counted.market,
         counted.product_type,
+        counted.currency,
         -- The step that contains the median change, represented by the mean of its changes.
         arg_min(
             counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
@@ -81,7 +84,7 @@ of_sweep AS (
             sum(counted.pairs * counted.capped_change) FILTER (WHERE counted.change_step <= 0), 0
         ) / any_value(counted.pairs_in_all) AS mean_fall
     FROM counted
-    GROUP BY counted.sweep_id, counted.source, counted.market, counted.product_type
+    GROUP BY counted.sweep_id, counted.source, counted.market, counted.product_type, counted.currency
 ),
 
 -- Not all prices move alike. For each sweep in which the market moved, `rise` is the upper quartile and half of the
@@ -93,6 +96,7 @@ stepped AS (
         market.source,
         market.market,
         market.product_type,
+        market.currency,
         sweep.started_at,
         coalesce(of_sweep.change, 0) AS change,
         CASE
@@ -121,6 +125,7 @@ stepped AS (
             AND of_sweep.source = market.source
             AND of_sweep.market = market.market
             AND of_sweep.product_type = market.product_type
+            AND of_sweep.currency IS NOT DISTINCT FROM market.currency
 ),
 
 -- How far prices of a market have moved up to each sweep: sums of logarithmic changes.
@@ -130,6 +135,7 @@ level AS (
         stepped.source,
         stepped.market,
         stepped.product_type,
+        stepped.currency,
         stepped.started_at,
         sum(stepped.change) OVER up_to AS so_far,
         sum(stepped.rise) OVER up_to AS risen,
@@ -141,7 +147,8 @@ level AS (
         } AS spread
     FROM stepped
     WINDOW up_to AS (
-        PARTITION BY stepped.source, stepped.market, stepped.product_type ORDER BY stepped.started_at
+        PARTITION BY stepped.source, stepped.market, stepped.product_type, stepped.currency
+        ORDER BY stepped.started_at
     )
 )
 
@@ -150,13 +157,13 @@ SELECT
     max(level.risen) OVER onwards AS highest_since,
     arg_max(level.spread, level.spread.rise) OVER onwards AS spread_at_highest,
     first_value(level.spread) OVER (
-        PARTITION BY level.source, level.market, level.product_type
+        PARTITION BY level.source, level.market, level.product_type, level.currency
         ORDER BY mart.utc(level.started_at)
         RANGE BETWEEN INTERVAL 7 DAYS PRECEDING AND CURRENT ROW
     ) AS spread_before
 FROM level
 WINDOW onwards AS (
-    PARTITION BY level.source, level.market, level.product_type
+    PARTITION BY level.source, level.market, level.product_type, level.currency
     ORDER BY level.started_at
     ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
 )

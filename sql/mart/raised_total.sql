@@ -44,18 +44,21 @@ explained AS (
             at_first.source = each.source
             AND at_first.market = each.market
             AND at_first.product_type = each.product_type
+            AND at_first.currency IS NOT DISTINCT FROM each.currency
             AND at_first.started_at = each.valid_from
     LEFT JOIN moved AS at_last
         ON
             at_last.source = each.source
             AND at_last.market = each.market
             AND at_last.product_type = each.product_type
+            AND at_last.currency IS NOT DISTINCT FROM each.currency
             AND at_last.started_at = each.last_seen_at
     LEFT JOIN moved AS now
         ON
             now.source = each.source
             AND now.market = each.market
             AND now.product_type = each.product_type
+            AND now.currency IS NOT DISTINCT FROM each.currency
             AND now.started_at = each.latest_seen_at
 )
 

@@ -115,7 +115,7 @@ proved AS (
 
 SELECT
     found.rule,
-    10 AS rule_version,
+    11 AS rule_version,
     mart.subject_key(found.rule, concat_ws('|', found.source, found.property_id, found.offer_key)) AS subject_key,
     mart.flag_id(found.rule, subject_key) AS flag_id,
     mart.severity(found.size_pct, found.medium_pct, found.high_pct) AS severity,

@@ -1,4 +1,4 @@
--- One row per source, market, product type, promotion at either end or not, and size of change in this sweep.
+-- One row per source, market, product type, currency, promotion at either end or not, and size of change in this sweep.
 -- Offers are compared with themselves as last seen. Changes are counted by their size, so that the median of a
 -- market can be found however many ranges its properties are published in.
 WITH seen_again AS (
@@ -47,6 +47,7 @@ pair AS (
         seen_again.source,
         seen_again.market,
         seen_again.product_type,
+        seen_again.currency,
         coalesce(mart.taken_off(seen_again.total, seen_again.pre_promo_total, unit.minor_unit) <= 0, TRUE)
         AND coalesce(
             mart.taken_off(seen_again.total_before, seen_again.pre_promo_total_before, unit.minor_unit) <= 0, TRUE
@@ -74,6 +75,7 @@ SELECT
     pair.source,
     pair.market,
     pair.product_type,
+    pair.currency,
     pair.is_plain,
     round(pair.change * 1000)::INTEGER AS change_step,
     count(*) AS pairs,
@@ -81,4 +83,4 @@ SELECT
     sum(round(pair.change * 1e9)::HUGEINT) / 1e9 AS drift
 FROM pair
 CROSS JOIN night.sweep AS sweep
-GROUP BY sweep.sweep_id, pair.source, pair.market, pair.product_type, pair.is_plain, change_step
+GROUP BY sweep.sweep_id, pair.source, pair.market, pair.product_type, pair.currency, pair.is_plain, change_step

@@ -48,11 +48,12 @@ PRICE_MOVE = Table(
 
 PRICE_CHANGE = Table(
     "price_change",
-    "One row per sweep, source, market, product type, whether plain, and size of change: how many totals moved by it "
-    "since offers were last seen. Append-only.",
-    ("sweep_id", "source", "market", "product_type", "is_plain", "change_step"),
+    "One row per sweep, source, market, product type, currency, whether plain, and size of change: how many totals "
+    "moved by it since offers were last seen. Append-only.",
+    ("sweep_id", "source", "market", "product_type", "currency", "is_plain", "change_step"),
     (
         *_BY_LEAD[:4],
+        Column("currency", TEXT, "ISO 4217 code of the totals."),
         required("is_plain", FLAG, "TRUE: neither price is promoted, so no total is below its pre_promo_total."),
         required("change_step", INT, "ln(total / total before) in thousandths."),
         required("pairs", LONG, "Offers that also had a total in the previous answer."),
