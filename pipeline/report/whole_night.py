@@ -10,6 +10,12 @@ from pipeline.domain.quantities import counted
 from pipeline.report.page import Point, percent
 from pipeline.report.read import Reader
 
+# What keeps a reference market from being compared with.
+_WITHOUT = {
+    "no_offers": "has no offers",
+    "rejected": "is rejected by the supplier",
+    "not_requested": "is not requested",
+}
 # Percentage points within which the medians of several markets count as one move.
 _ALIKE = 0.5
 
@@ -91,7 +97,8 @@ def _gap(row: Mapping[str, Any]) -> Point:
         else f"From {_day(row['replaced_date'])} on, another market takes its place; to choose one at once, set "
         "NIGHTAUDIT_REFERENCE_MARKET."
     )
-    text = f"Markets have not been compared since {since}: the reference market {market} has no offers."
+    why = f"the reference market {market} {_WITHOUT[row['reason']]}"
+    text = f"Markets have not been compared since {since}: {why}."
     return Point(f"{text} {until}", "open_cases", "bad")
 
 

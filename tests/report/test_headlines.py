@@ -378,6 +378,27 @@ def test_that_the_reference_market_has_no_offers_is_said_on_each_night(tmp_path,
     assert _points_about(made, "1 problem persists.") == ["0 problems opened, 1 problem persists."]
 
 
+@pytest.mark.slow
+def test_that_the_reference_market_has_left_the_spec_is_said_and_silence_is_no_good_news(tmp_path):
+    """AT is what ES and SE are compared with, and is not requested from night 1 on; ES is dearer on all nights."""
+    made = Lake(str(tmp_path / "lake"))
+    reported = []
+    for number in range(4):
+        cells, offers = [], []
+        for search, (market, total) in enumerate((("AT", 100), ("ES", 112), ("SE", 100))):
+            if market != "AT" or not number:
+                cell = STAY | {"property_id": 1, "market": market, "search_id": search}
+                cells.append(cell | {"offers": 1})
+                offers.append(OFFER | cell | {"total": total})
+        load_night(made, number, cell=cells, offer=offers)
+        publish(made, sweep_id(number), started_at(number))
+        reported.append(_points_about(made, "compared since"))
+    assert reported[:3] == 3 * [[]]
+    since = "Markets have not been compared since 2 Jan 2030: the reference market AT is not requested."
+    how = "From 15 Jan 2030 on, another market takes its place; to choose one at once, set NIGHTAUDIT_REFERENCE_MARKET."
+    assert reported[3] == [f"{since} {how}"]
+
+
 @pytest.mark.parametrize(
     ("gaps", "furthest"), [([0.1, -0.4], 2.0), ([5.0, -12.5, None], 12.5), ([None], 2.0), ([], 2.0)]
 )
