@@ -90,7 +90,7 @@ LEFT JOIN night.flag_held AS held ON held.flag_id = before.flag_id
 WHERE
     before.check_in <= sweep.snapshot_date
     OR (
-        held.is_by_rates IS NOT TRUE
+        held.is_by_others IS NOT TRUE
         AND (
             met.flag_id IS NOT NULL
             OR (

@@ -1,5 +1,7 @@
 -- One row per open flag about prices of two markets or currencies that is not confirmed tonight, but was not put right.
--- is_by_rates: Only rates have moved, so it does not end even if prices meet at tonight's rates.
+-- is_by_others: Only rates, or the reference market's price, have moved: it does not end even if prices meet.
+-- Once the reference market's own price is found to deviate, one that was found beside it may meet it, or be one of
+-- those that show it, and be as far off as before. It does not end while it deviates from the price that shows it.
 -- A converted disparity would begin again once rates are back, and be a new case. It ends when prices have moved
 -- towards each other by more than rates did, or meet at all rates of eight days. If no rate is known tonight, nothing
 -- is known of two prices in different currencies.
@@ -30,7 +32,53 @@ WITH apart_still AS (
     GROUP BY of_flag.flag_id
 ),
 
--- The same of two prices with fees, unless the finding's own is tonight one of those that outvote the reference market.
+-- Own prices that still deviate, in one currency or at all rates of 31 days, from what shows the reference market's.
+beside_level AS (
+    SELECT of_flag.flag_id
+    FROM night.disparity_unconfirmed AS of_flag
+    INNER JOIN night.disparity_found AS found
+        ON
+            found.is_of_reference
+            AND found.source = of_flag.source
+            AND found.property_id = of_flag.property_id
+            AND found.reference_key = of_flag.reference_offer_key
+    SEMI JOIN night.finding AS finding
+        ON
+            finding.rule = 'market_disparity'
+            AND finding.subject_key = found.subject_key
+    INNER JOIN state.offer_open AS shown
+        ON
+            shown.source = found.source
+            AND shown.property_id = found.property_id
+            AND shown.offer_key = found.compared_key
+    CROSS JOIN night.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN mart.cross_rate AS exchange
+        ON
+            exchange.sweep_id = sweep.sweep_id
+            AND exchange.from_currency = shown.currency
+            AND exchange.to_currency = of_flag.currency
+    WHERE
+        of_flag.flag_market = of_flag.market
+        AND of_flag.market <> shown.market
+        AND CASE
+            WHEN shown.currency = of_flag.currency
+                THEN
+                    sign(of_flag.size_pct) * 100 * (of_flag.total::DOUBLE / shown.total::DOUBLE - 1)
+                    > analysis.disparity_pct + analysis.tolerance_pct
+            WHEN of_flag.size_pct > 0
+                THEN
+                    of_flag.total::DOUBLE
+                    > shown.total::DOUBLE
+                    * exchange.highest_month_rate
+                    * (1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
+            ELSE
+                of_flag.total::DOUBLE * (1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
+                < shown.total::DOUBLE * exchange.lowest_month_rate
+        END
+),
+
+-- As apart_still, of two prices with fees, unless the finding's own is tonight one that outvotes the reference market.
 with_fees_still AS (
     SELECT of_flag.flag_id
     FROM night.all_in_gap_unconfirmed AS of_flag
@@ -188,32 +236,39 @@ unrated AS (
 
 SELECT
     each.flag_id,
-    bool_or(each.is_by_rates) AS is_by_rates
+    bool_or(each.is_by_others) AS is_by_others
 FROM (
     SELECT
         held.flag_id,
-        TRUE AS is_by_rates
+        TRUE AS is_by_others
     FROM held
 
     UNION ALL
 
     SELECT
+        beside_level.flag_id,
+        TRUE AS is_by_others
+    FROM beside_level
+
+    UNION ALL
+
+    SELECT
         apart_still.flag_id,
-        FALSE AS is_by_rates
+        FALSE AS is_by_others
     FROM apart_still
 
     UNION ALL
 
     SELECT
         with_fees_still.flag_id,
-        FALSE AS is_by_rates
+        FALSE AS is_by_others
     FROM with_fees_still
 
     UNION ALL
 
     SELECT
         unrated.flag_id,
-        FALSE AS is_by_rates
+        FALSE AS is_by_others
     FROM unrated
 ) AS each
 GROUP BY each.flag_id
