@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from confounders import dearer
 from nights_read import load_course, read_nights, supplied
-from planted_world import rows
+from planted_world import load_rates, rows
 from test_calls_at_late_rates import about_prices, course_of
 
 from pipeline.replay.explain import explain
@@ -84,3 +84,52 @@ def test_one_call_about_the_market_and_none_about_its_mirror(tmp_path):
         flags = "SELECT flag_id FROM report.flag WHERE rule = 'market_disparity' AND market = 'GB' ORDER BY ALL LIMIT 6"
         for (flag_id,) in rows(made.lake, flags):
             assert explain(made.lake, flag_id, made.settings.max_body_bytes).is_reproduced
+
+
+SPEC_IN_EURO = """
+[properties]
+ids = {ids}
+[stays]
+nights = [2]
+check_in = ["2030-05-10"]
+[ask]
+markets = ["DE", "ES", "FR", "GB", "IT", "US"]
+parties = ["2"]
+currencies = ["EUR"]
+currency_by_market = {{ US = ["USD"] }}
+operations = ["multi"]
+"""
+
+
+def test_what_another_market_was_called_about_does_not_end_when_the_reference_market_deviates_too(tmp_path):
+    """On nights 1 and 2, the reference market is as cheap as GB and US are throughout, and cheap where IT is dear."""
+    with supplied(tmp_path, seed=17, reference_market="DE") as made:
+        ids = made.sandbox.control("properties")["property_ids"][40:47]
+        off = {("GB", ids[1]): 0.9, ("US", ids[2]): 0.9, ("IT", ids[3]): 1.1}
+        load_rates(made.lake, tmp_path / "rates.csv", made.sandbox.control("rates")["rates"], range(4))
+        tonight = 0
+
+        def spoil(market, _request, answer):
+            said = json.loads(answer)
+            for each in said.get("properties") or ():
+                dearer({"property": each}, off.get((market, each["propertyId"]), 1))
+                if market == "DE" and tonight in (1, 2) and each["propertyId"] in ids[1:4]:
+                    dearer({"property": each}, 0.9)
+            return json.dumps(said).encode()
+
+        made.between.spoil = spoil
+
+        def spec_of(number):
+            nonlocal tonight
+            tonight = number
+            return SPEC_IN_EURO.format(ids=ids)
+
+        always = {("market_disparity", "property", market, property_id) for market, property_id in off}
+        too = {("market_disparity", "property", "DE", property_id) for property_id in ids[1:4]}
+        for night in read_nights(made, range(4), spec_of):
+            expected = always | (too if night.number in (1, 2) else set())
+            assert about_prices(night) == expected, night.number
+        ended = (
+            "SELECT DISTINCT market FROM report.flag_history WHERE ended_by IS NOT NULL AND rule = 'market_disparity'"
+        )
+        assert rows(made.lake, ended) == [("DE",)]
