@@ -138,7 +138,7 @@ SELECT
                     found.pre_promo_total::DOUBLE, found.currency, found.size_pct, found.history_days,
                     found.highest::DOUBLE,
                     CASE
-                        WHEN found.highest_moved <= found.highest THEN ''
+                        WHEN round(found.highest_moved, 2) <= round(found.highest, 2) THEN ''
                         ELSE
                             format(
                                 ', raised to {:,.2f} as prices of its market have risen since{}',
