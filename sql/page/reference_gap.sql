@@ -114,4 +114,7 @@ CROSS JOIN before
 CROSS JOIN mart.reference_market AS chosen
 CROSS JOIN ref.analysis AS analysis
 LEFT JOIN state.reference_choice AS choice ON choice.market = chosen.reference_market
-WHERE gap.since_at IS NOT NULL
+WHERE
+    gap.since_at IS NOT NULL
+    -- NULL as long as no market is chosen, as after a first sweep that ended early.
+    AND chosen.reference_market IS NOT NULL
