@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any
 
 from prefect import flow, task
@@ -21,6 +20,7 @@ from pipeline.domain.errors import NothingSent
 from pipeline.lake import Lake
 from pipeline.night.confirm import ConfirmSummary, confirm
 from pipeline.night.confirm_plan import choose_flags
+from pipeline.process.event_loop import run_in_loop
 from pipeline.settings import read_settings
 
 tell_our_errors_once()
@@ -70,4 +70,4 @@ def _ask(rules: tuple[str, ...], limit: int) -> ConfirmSummary | str:
     except NothingSent as nothing:
         return nothing.message
     with turn_at_supplier(settings), lake.writing("a confirmation"):
-        return asyncio.run(confirm(settings, lake, flags))
+        return run_in_loop(lambda: confirm(settings, lake, flags))

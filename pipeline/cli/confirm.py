@@ -1,6 +1,5 @@
 """`nightaudit confirm`: re-query flagged cells."""
 
-import asyncio
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -12,6 +11,7 @@ from pipeline.lake import Lake
 from pipeline.lake.simulated import SIMULATED
 from pipeline.night.confirm import ConfirmSummary, confirm
 from pipeline.night.confirm_plan import choose_flags
+from pipeline.process.event_loop import run_in_loop
 from pipeline.settings import read_settings
 
 
@@ -22,7 +22,7 @@ def confirm_flags(flag_ids: Sequence[str], rules: Sequence[str], limit: int) -> 
     console = Terminal()
     flags = choose_flags(lake, flags_of_cases(lake, flag_ids), rules, limit)
     with lake.writing("a confirmation"), console.status(f"Re-querying {len(flags)} flags …"):
-        summary = asyncio.run(confirm(settings, lake, flags))
+        summary = run_in_loop(lambda: confirm(settings, lake, flags))
     _print(console, summary)
 
 

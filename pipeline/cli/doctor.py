@@ -1,6 +1,5 @@
 """`nightaudit doctor`: what is wrong, and how to fix it."""
 
-import asyncio
 import importlib.metadata
 import platform
 from collections.abc import Callable
@@ -31,6 +30,7 @@ from pipeline.night.senders import SenderProbe, store_of_workers, why_alone
 from pipeline.night.supplier import open_client
 from pipeline.night.verify import verify
 from pipeline.process.cluster_pool import open_pool, size_of
+from pipeline.process.event_loop import run_in_loop
 from pipeline.publish.refresh import is_behind
 from pipeline.settings import PREFIX, Settings
 from pipeline.supplier.answer import Failure
@@ -86,7 +86,7 @@ def doctor(spec: Path | None, form: str) -> None:
     if settings.spread_over is not None:
         examination.check("cluster", lambda: _cluster(settings))
     examination.check("spec", lambda: _spec(settings))
-    examination.check("token and probe search", lambda: asyncio.run(_probe(settings)))
+    examination.check("token and probe search", lambda: run_in_loop(lambda: _probe(settings)))
     if examination.failed:
         lines = 'with `"is_passed": false`' if examination.is_json else "marked ✗"
         raise ChecksFailed(f"{examination.failed} of the checks failed.", hint=f"See the lines {lines} above.")

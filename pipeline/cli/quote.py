@@ -1,6 +1,5 @@
 """`nightaudit quote`: request quotes for a sample, or show the ledger."""
 
-import asyncio
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -11,6 +10,7 @@ from pipeline.lake import Lake
 from pipeline.lake.pulled import refuse_pulled
 from pipeline.lake.simulated import SIMULATED
 from pipeline.night.quotes import QuoteSummary, all_summaries, quote
+from pipeline.process.event_loop import run_in_loop
 from pipeline.process.signals import stoppable
 from pipeline.quote.outcomes import QuoteOutcome
 from pipeline.quote.sample import Sample
@@ -33,7 +33,7 @@ def ask(size: int, markets: Sequence[str], property_ids: Sequence[int], seed: in
         def watch(asked: int) -> None:
             status.update(f"Requesting quotes … {asked} of at most {size}")
 
-        summary = asyncio.run(quote(settings, lake, sample, is_confirmed=is_confirmed, watch=watch))
+        summary = run_in_loop(lambda: quote(settings, lake, sample, is_confirmed=is_confirmed, watch=watch))
     console.print(_view([summary]))
     console.print('See them: nightaudit query "FROM mart.quote_check"', style="cyan", soft_wrap=True)
 

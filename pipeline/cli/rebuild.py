@@ -1,7 +1,5 @@
 """`nightaudit rebuild`: every table and the published file from the raw answers, offline."""
 
-import asyncio
-
 from rich.text import Text
 
 from pipeline.cli.progress import display
@@ -9,6 +7,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.night.gate import audit_limits
 from pipeline.night.rebuild import AS_A_WHOLE, Rebuilt, rebuild
+from pipeline.process.event_loop import run_in_loop
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.process.signals import stoppable
 from pipeline.settings import read_settings
@@ -25,7 +24,7 @@ def rebuild_lake() -> None:
     console = Terminal()
     stopped = stoppable(AS_A_WHOLE.kept, AS_A_WHOLE.go_on)
     with stopped, lake.writing("a rebuild"), display(console) as watch:
-        made = asyncio.run(rebuild(lake, options, audit_limits(settings), now=settings.clock, watch=watch))
+        made = run_in_loop(lambda: rebuild(lake, options, audit_limits(settings), now=settings.clock, watch=watch))
     console.print(reported(made), soft_wrap=True)
 
 

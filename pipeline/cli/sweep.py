@@ -1,6 +1,5 @@
 """`nightaudit sweep` and `nightaudit resume`: a sweep from its first search to its last row in the tables."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from pipeline.night.night import Night
 from pipeline.night.overview import sweep_rows
 from pipeline.night.read_spec import refuse_before_making
 from pipeline.night.tolerance import refuse_too_many_failures, refuse_useless
+from pipeline.process.event_loop import run_in_loop
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.process.signals import stoppable
 from pipeline.settings import Settings, read_settings
@@ -49,7 +49,7 @@ def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     console.print(views.begun_view(manifest))
     kept = f"The answers of sweep {manifest.sweep_id} that have landed are kept."
     with stoppable(kept, f"nightaudit resume {manifest.sweep_id}"), display(console) as watch:
-        asyncio.run(night_sweep.collect(Night(settings, lake, manifest, watch=watch)))
+        run_in_loop(lambda: night_sweep.collect(Night(settings, lake, manifest, watch=watch)))
     row = sweep_rows(lake)[manifest.sweep_id]
     console.print(views.sweep_view(row))
     kept, hint = "The sweep is loaded.", f"To continue anyway: nightaudit audit {manifest.sweep_id}"

@@ -3,7 +3,6 @@
 Auditing and publishing follow in two other processes, while later nights are swept: each step has work throughout.
 """
 
-import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -28,6 +27,7 @@ from pipeline.night.night import Night
 from pipeline.night.quotes import WRITE_SCOPE, quote
 from pipeline.night.read_spec import demo_spec, mark_as_demo
 from pipeline.process.child import begun
+from pipeline.process.event_loop import run_in_loop
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.quote.sample import Sample
@@ -139,7 +139,7 @@ class _Night:
         settings, lake = self.settings, self.lake
         self.watch("sweep")
         night = Night(settings, lake, night_sweep.start(settings, lake, settings.clock()), sandbox=self.sandbox)
-        asyncio.run(night_sweep.collect(night))
+        run_in_loop(lambda: night_sweep.collect(night))
         return night.sweep.sweep_id
 
     def audit(self, auditor: ProcessPoolExecutor, sweep_id: str) -> Future[None]:
@@ -154,7 +154,7 @@ class _Night:
         """Request a few quotes for this night, the last one, and show them and the shop's prices."""
         self.watch("quotes")
         sample = Sample(_QUOTES)
-        asyncio.run(quote(self.settings, self.lake, sample, is_confirmed=True, sandbox=self.sandbox))
+        run_in_loop(lambda: quote(self.settings, self.lake, sample, is_confirmed=True, sandbox=self.sandbox))
         refresh(self.lake)
 
 

@@ -21,6 +21,7 @@ from pipeline.night.senders import cannot_send
 from pipeline.night.supplier import allowance_of, open_client
 from pipeline.plan import SweepPlan
 from pipeline.process.cluster_workers import this_worker
+from pipeline.process.event_loop import run_in_loop
 from pipeline.settings import Settings, read_settings, utc_now
 from pipeline.supplier.auth import ClientCredentials
 from pipeline.supplier.pacer import Unlimited
@@ -63,7 +64,7 @@ def ask_block(
     # The night's first probe lets workers pass that lack what sending needs; this one may also have joined late.
     if why := cannot_send(settings, manifest.supplier) or shares_rate.patiently():
         raise SettingsError(f"The worker {this_worker()} {why.removesuffix('.')}.")
-    return asyncio.run(_sent(settings, lake, manifest, shards, in_flight, unbranded, handed))
+    return run_in_loop(lambda: _sent(settings, lake, manifest, shards, in_flight, unbranded, handed))
 
 
 async def _sent(

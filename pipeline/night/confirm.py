@@ -22,6 +22,7 @@ from pipeline.night.confirm_settle import settle, settle_left_over
 from pipeline.night.latest import refuse_earlier
 from pipeline.night.search_body import body_of
 from pipeline.night.supplier import allowance_of, open_client
+from pipeline.process.event_loop import run_in_loop
 from pipeline.process.failures import one_failure
 from pipeline.publish import published_sweeps
 from pipeline.publish.refresh import catch_up, refresh
@@ -96,7 +97,7 @@ def confirmer(
         try:
             flags = choose_flags(lake, flag_ids[: settings.confirm_cap], (), settings.confirm_cap)
             with turn():
-                summary = asyncio.run(confirm(settings, lake, flags, now=now))
+                summary = run_in_loop(lambda: confirm(settings, lake, flags, now=now))
         except NightauditError as error:
             logger.warning(
                 "%d flags could not be re-queried and are not reported yet: %s", len(flag_ids), error.message

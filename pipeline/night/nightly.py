@@ -4,7 +4,6 @@ They run as they are, or as tasks of Prefect (`flows/nightly.py`). Each finished
 night first finishes what this one leaves.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -37,6 +36,7 @@ from pipeline.notify.alerts import refuse_unknown
 from pipeline.notify.published import tell_published
 from pipeline.notify.ways import no_server, webhook
 from pipeline.plan import estimate
+from pipeline.process.event_loop import run_in_loop
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.process.log_lines import about_sweep
 from pipeline.process.signals import stoppable
@@ -172,13 +172,13 @@ def collect(night: Night) -> Night:
     if night.aside is not None:
         night.aside.warm()
     try:
-        collected = asyncio.run(night_sweep.collect(night))
+        collected = run_in_loop(lambda: night_sweep.collect(night))
     except CallsUsedUp as error:
         if not landed(night.lake, night.sweep.sweep_id):
             raise
         logger.warning("%s The sweep is closed; the answers that have landed are published.", error.message)
         close(night.lake, night.sweep, night.now())
-        collected = asyncio.run(night_sweep.collect(night))
+        collected = run_in_loop(lambda: night_sweep.collect(night))
     return replace(night, collected=collected)
 
 

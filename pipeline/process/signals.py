@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from pipeline.domain.errors import LakeFull, NightauditError, OutOfResources, SweepStopped
 
@@ -52,6 +53,12 @@ def handlers_kept() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def handlers_in_force() -> dict[int, Any]:
+    """The handlers of stop signals by number. Ignored signals stay ignored; handlers unknown to Python stay too."""
+    before = {int(number): signal.getsignal(number) for number in STOP_SIGNALS}
+    return {number: handler for number, handler in before.items() if handler not in {None, signal.SIG_IGN}}
+
+
 @contextmanager
 def finished_first() -> Iterator[None]:
     """Finish what is within before a stop signal takes effect; a second one takes effect at once.
@@ -61,16 +68,14 @@ def finished_first() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    # An ignored signal stays ignored; None is a handler that Python does not know.
-    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    held = {number: handler for number, handler in before.items() if handler not in {None, signal.SIG_IGN}}
+    held = handlers_in_force()
     heard: list[int] = []
 
     def hear(number: int, _: object) -> None:
         heard.append(number)
         if len(heard) > 1:
             heard.clear()
-            signal.signal(number, held[signal.Signals(number)])
+            signal.signal(number, held[number])
             signal.raise_signal(number)
             return
         # Not by way of a buffer, which the signal may have interrupted.

@@ -35,12 +35,18 @@ ids = {ids}
 nights = [2]
 check_in = ["2030-05-10"]
 [ask]
-markets = ["AT", "CH", "DE", "GB", "NO", "SE"]
+markets = {markets}
 parties = ["2"]
 currencies = ["EUR"]
 currency_by_market = {{ {own} }}
 operations = ["multi"]
 """
+
+
+def spec_asking(ids, currencies, euro_markets):
+    """A spec for `euro_markets` and for the markets of `currencies`, a dict of each one's own currency."""
+    own = ", ".join(f'{market} = ["{code}"]' for market, code in currencies.items())
+    return SPEC.format(ids=ids, markets=json.dumps([*euro_markets, *currencies]), own=own)
 
 
 def test_one_call_about_the_market_and_none_about_its_mirror(tmp_path):
@@ -73,7 +79,7 @@ def test_one_call_about_the_market_and_none_about_its_mirror(tmp_path):
             nonlocal tonight
             tonight = number
             load_course(made, tmp_path, course, [number] if number else range(-50, 1))
-            return SPEC.format(ids=ids, own=", ".join(f'{market} = ["{code}"]' for market, code in OWN.items()))
+            return spec_asking(ids, OWN, ["AT", "DE"])
 
         cheap = ("market_disparity", "property", "AT", ids[CHEAP])
         for night in read_nights(made, NIGHTS, spec_of):
@@ -84,21 +90,6 @@ def test_one_call_about_the_market_and_none_about_its_mirror(tmp_path):
         flags = "SELECT flag_id FROM report.flag WHERE rule = 'market_disparity' AND market = 'GB' ORDER BY ALL LIMIT 6"
         for (flag_id,) in rows(made.lake, flags):
             assert explain(made.lake, flag_id, made.settings.max_body_bytes).is_reproduced
-
-
-SPEC_IN_EURO = """
-[properties]
-ids = {ids}
-[stays]
-nights = [2]
-check_in = ["2030-05-10"]
-[ask]
-markets = ["DE", "ES", "FR", "GB", "IT", "US"]
-parties = ["2"]
-currencies = ["EUR"]
-currency_by_market = {{ US = ["USD"] }}
-operations = ["multi"]
-"""
 
 
 def test_what_another_market_was_called_about_does_not_end_when_the_reference_market_deviates_too(tmp_path):
@@ -122,7 +113,7 @@ def test_what_another_market_was_called_about_does_not_end_when_the_reference_ma
         def spec_of(number):
             nonlocal tonight
             tonight = number
-            return SPEC_IN_EURO.format(ids=ids)
+            return spec_asking(ids, {"US": "USD"}, ["DE", "ES", "FR", "GB", "IT"])
 
         always = {("market_disparity", "property", market, property_id) for market, property_id in off}
         too = {("market_disparity", "property", "DE", property_id) for property_id in ids[1:4]}

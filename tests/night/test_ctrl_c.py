@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -17,6 +18,7 @@ import pytest
 from tiny_night import write_spec_in
 
 from pipeline.domain.errors import SweepStopped
+from pipeline.process.event_loop import run_in_loop
 from pipeline.process.signals import stoppable
 
 ROOT = Path(__file__).parents[2]
@@ -152,4 +154,25 @@ def test_a_signal_that_arrives_where_no_error_can_be_raised_is_not_lost(number, 
         work()
     assert stopped.value.exit_code == 128 + number
     assert kept() is None
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("often", [1, 2])
+@pytest.mark.filterwarnings("error")
+def test_a_signal_that_arrives_while_the_event_loop_is_made_stops_the_work_without_a_traceback(
+    often, monkeypatch, capsys
+):
+    made = asyncio.SelectorEventLoop.__init__
+
+    def interrupted(loop: asyncio.SelectorEventLoop) -> None:
+        for _ in range(often):
+            signal.raise_signal(signal.SIGINT)
+        made(loop)
+
+    async def work() -> None:
+        await asyncio.sleep(WAIT_SECONDS)
+
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "__init__", interrupted)
+    with pytest.raises(SweepStopped), stoppable("All is kept.", "nightaudit status"):
+        run_in_loop(work)
     assert capsys.readouterr().err == ""
