@@ -11,18 +11,16 @@
 -- highest_market: Market with the highest floor; the first in alphabetical order if several have it.
 -- dispersion_pct: 100 x (highest_floor - lowest_floor) / lowest_floor.
 WITH stated AS (
-    SELECT
+    SELECT DISTINCT
         offer.source,
         offer.property_id,
         offer.market,
-        offer.currency,
-        count(*) AS offers
+        offer.currency
     FROM mart.offer_latest AS offer
     WHERE
         offer.product_type = 'Hotel'
         AND offer.floor > 0
         AND offer.currency IS NOT NULL
-    GROUP BY offer.source, offer.property_id, offer.market, offer.currency
 ),
 
 -- The currency in which most markets of a property state floors, and the markets that use another one.
@@ -103,31 +101,53 @@ compared AS (
         converted.*,
         TRUE AS is_converted
     FROM converted
+),
+
+grouped AS (
+    SELECT
+        compared.source,
+        compared.property_id,
+        any_value(compared.check_in) AS check_in,
+        any_value(compared.nights) AS nights,
+        any_value(compared.party) AS party,
+        any_value(compared.room_no) AS room_no,
+        any_value(compared.room_id) AS room_id,
+        any_value(compared.board_id) AS board_id,
+        any_value(compared.policy_key) AS policy_key,
+        compared.currency,
+        compared.is_converted,
+        any_value(compared.seen_sweep_id) AS seen_sweep_id,
+        -- Not count(DISTINCT): it would aggregate all rows once more for each of the two counts.
+        list_unique(list(compared.market))::BIGINT AS markets,
+        coalesce(list_unique(list(compared.market) FILTER (WHERE compared.is_other)), 0)::BIGINT AS markets_converted,
+        -- Of equal floors, the first market. A floor and its market in one aggregate: each one more takes time.
+        min({ 'floor': compared.floor, 'market': compared.market }) AS lowest,
+        min({ 'less': -compared.floor, 'market': compared.market }) AS highest
+    FROM compared
+    GROUP BY compared.source, compared.property_id, compared.match_key, compared.currency, compared.is_converted
+    HAVING
+        min(compared.market) < max(compared.market)
+        AND (NOT compared.is_converted OR bool_or(compared.is_other))
 )
 
 SELECT
-    compared.source,
-    compared.property_id,
-    any_value(compared.check_in) AS check_in,
-    any_value(compared.nights) AS nights,
-    any_value(compared.party) AS party,
-    any_value(compared.room_no) AS room_no,
-    any_value(compared.room_id) AS room_id,
-    any_value(compared.board_id) AS board_id,
-    any_value(compared.policy_key) AS policy_key,
-    compared.currency,
-    compared.is_converted,
-    any_value(compared.seen_sweep_id) AS seen_sweep_id,
-    -- Not count(DISTINCT): it would aggregate all rows once more for each of the two counts.
-    list_unique(list(compared.market))::BIGINT AS markets,
-    coalesce(list_unique(list(compared.market) FILTER (WHERE compared.is_other)), 0)::BIGINT AS markets_converted,
-    min(compared.floor) AS lowest_floor,
-    max(compared.floor) AS highest_floor,
-    min({ 'floor': compared.floor, 'market': compared.market })['market'] AS lowest_market,
-    min({ 'floor': -compared.floor, 'market': compared.market })['market'] AS highest_market,
+    grouped.source,
+    grouped.property_id,
+    grouped.check_in,
+    grouped.nights,
+    grouped.party,
+    grouped.room_no,
+    grouped.room_id,
+    grouped.board_id,
+    grouped.policy_key,
+    grouped.currency,
+    grouped.is_converted,
+    grouped.seen_sweep_id,
+    grouped.markets,
+    grouped.markets_converted,
+    grouped.lowest['floor'] AS lowest_floor,
+    (-grouped.highest['less'])::DECIMAL(18, 4) AS highest_floor,
+    grouped.lowest['market'] AS lowest_market,
+    grouped.highest['market'] AS highest_market,
     100 * (highest_floor - lowest_floor)::DOUBLE / lowest_floor::DOUBLE AS dispersion_pct
-FROM compared
-GROUP BY compared.source, compared.property_id, compared.match_key, compared.currency, compared.is_converted
-HAVING
-    min(compared.market) < max(compared.market)
-    AND (NOT compared.is_converted OR bool_or(compared.is_other))
+FROM grouped

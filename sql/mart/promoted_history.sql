@@ -11,6 +11,10 @@
 -- lowest: Lowest of raised_before of mart.raised_total in these days, and its interval; NULL: none seen.
 -- snapshots: Number of sweeps that saw it on sale with a price.
 -- promoted_snapshots: Number of sweeps that saw it below its price before promotions.
+WITH raised AS NOT MATERIALIZED (
+    FROM mart.raised_total
+)
+
 SELECT
     raised.source,
     raised.property_id,
@@ -32,5 +36,28 @@ SELECT
     }) FILTER (WHERE raised.is_before) AS lowest,
     sum(raised.snapshots)::INTEGER AS snapshots,
     coalesce(sum(raised.snapshots) FILTER (WHERE raised.is_below), 0)::INTEGER AS promoted_snapshots
-FROM mart.raised_total AS raised
+FROM raised
+WHERE NOT raised.is_only
 GROUP BY raised.source, raised.property_id, raised.offer_key
+
+UNION ALL
+
+-- What has one interval needs no GROUP BY, and that is most.
+SELECT
+    raised.source,
+    raised.property_id,
+    raised.offer_key,
+    raised.plain_seen_at,
+    raised.began_at,
+    raised.longest_unseen_days,
+    raised.valid_from AS first_seen_at,
+    raised.highest,
+    raised.valid_from AS highest_from,
+    raised.moved,
+    raised.raised_total AS highest_moved,
+    NULL AS lowest_before,
+    NULL AS lowest,
+    raised.snapshots::INTEGER AS snapshots,
+    raised.snapshots::INTEGER AS promoted_snapshots
+FROM raised
+WHERE raised.is_only

@@ -9,6 +9,7 @@
 -- longest_unseen_days: Days: longest time between two observations of the offer, within its intervals or between two.
 -- While it was seen to be gone, it cost nothing.
 -- highest: Highest total of the offer ever seen, in currency.
+-- is_only: Whether the offer has no other interval: it has cost the same, below that price, since its first sighting.
 WITH latest AS NOT MATERIALIZED (
     SELECT
         offer.source,
@@ -118,7 +119,8 @@ SELECT
     of_offer.valid_from < of_offer.began_at
     AND mart.utc(of_offer.last_seen_at) >= mart.utc(of_offer.began_at) - to_days(of_offer.reference_days) AS is_before,
     of_offer.highest,
-    of_offer.longest_unseen AS longest_unseen_days
+    of_offer.longest_unseen AS longest_unseen_days,
+    FALSE AS is_only
 FROM of_offer
 WHERE of_offer.is_priced
 
@@ -143,6 +145,7 @@ SELECT
     NULL AS dearest_plain,
     FALSE AS is_before,
     latest.total AS highest,
-    latest.longest_unseen_days
+    latest.longest_unseen_days,
+    TRUE AS is_only
 FROM latest
 WHERE latest.valid_from <= latest.first_seen_at

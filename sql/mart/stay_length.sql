@@ -29,41 +29,60 @@ WITH offer AS NOT MATERIALIZED (
     WHERE latest.is_whole OR latest.source = 'multi'
 ),
 
-night AS (
+-- The one-night offers of one room and terms, by night. Looked up by offers of several nights, which then need no
+-- GROUP BY: that copies all their columns, and a LIMIT has to wait for it.
+in_order AS (
+    SELECT
+        offer.property_id,
+        offer.terms,
+        list_sort(list({ 'night': offer.check_in, 'total': offer.total })) AS singles
+    FROM offer
+    WHERE offer.nights = 1 AND offer.is_known AND offer.total IS NOT NULL
+    GROUP BY offer.property_id, offer.terms
+),
+
+by_night AS (
+    SELECT
+        in_order.property_id,
+        in_order.terms,
+        list_transform(in_order.singles, LAMBDA single: single['night']) AS dates,
+        list_transform(in_order.singles, LAMBDA single: single['total']) AS totals
+    FROM in_order
+),
+
+placed AS (
     SELECT
         long.*,
-        (long.check_in + unnest(range(long.nights::BIGINT))::INTEGER)::DATE AS night_date
+        single.dates,
+        single.totals,
+        (long.check_in + long.nights::INTEGER - 1)::DATE AS last_night,
+        list_position(single.dates, long.check_in) AS first_place,
+        list_position(single.dates, last_night) AS last_place,
+        -- Dates differ: as many places as nights hold all of them.
+        coalesce(last_place - first_place + 1 = long.nights, FALSE) AS is_found
     FROM offer AS long
+    LEFT JOIN by_night AS single ON single.property_id = long.property_id AND single.terms = long.terms
     WHERE long.nights > 1 AND long.total > 0
 ),
 
 found AS (
     SELECT
-        night.source,
-        night.property_id,
-        night.offer_key,
-        any_value(night.market) AS market,
-        any_value(night.product_type) AS product_type,
-        any_value(night.check_in) AS check_in,
-        any_value(night.nights) AS nights,
-        any_value(night.party) AS party,
-        any_value(night.currency) AS currency,
-        any_value(night.room_id) AS room_id,
-        any_value(night.board_id) AS board_id,
-        any_value(night.policy_key) AS policy_key,
-        any_value(night.seen_sweep_id) AS seen_sweep_id,
-        any_value(night.total) AS total,
-        count(single.total) AS nights_found,
-        CASE WHEN count(single.total) = count(*) THEN sum(single.total)::DECIMAL(18, 4) END AS nights_total
-    FROM night
-    LEFT JOIN offer AS single
-        ON
-            single.nights = 1
-            AND single.is_known
-            AND single.property_id = night.property_id
-            AND single.check_in = night.night_date
-            AND single.terms = night.terms
-    GROUP BY night.source, night.property_id, night.offer_key
+        placed.*,
+        CASE
+            WHEN placed.is_found THEN placed.nights::BIGINT
+            ELSE
+                len(
+                    list_filter(
+                        coalesce(placed.dates, []),
+                        LAMBDA night: night BETWEEN placed.check_in AND placed.last_night
+                    )
+                )::BIGINT
+        END AS nights_found,
+        CASE
+            WHEN placed.is_found
+                THEN list_sum(list_slice(placed.totals, placed.first_place, placed.last_place))::DECIMAL(18, 4)
+        END AS nights_total
+    FROM placed
 )
 
 SELECT
