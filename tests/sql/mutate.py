@@ -3,7 +3,7 @@
 Words and signs are flipped; a condition that ties two columns is taken away; a column is left out of what rows are
 grouped, partitioned or joined by.
 
-`.venv/bin/python tests/sql/mutate.py [<schema>/<relation> …]`; without any, of all relations with cases, which takes
+`.venv/bin/python tests/sql/mutate.py [<schema>.<relation> …]`; without any, of all relations with cases, which takes
 minutes. A change that survives is a case that is missing, or a part of the relation that makes no difference.
 """
 
@@ -122,11 +122,15 @@ def is_noticed(golden: Golden, expected: list[dict[str, object]], changed: Relat
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("relations", nargs="*")
-    wanted = parser.parse_args().relations or sorted({"/".join(path.parts[-3:-1]) for path in CASES})
+    known = sorted({".".join(path.parts[-3:-1]) for path in CASES})
+    wanted = parser.parse_args().relations or known
+    if unknown := [name for name in wanted if name not in known]:
+        parser.error(f"no golden case of {', '.join(unknown)}; a relation is named like mart.offer_latest")
     golden, tried, survived = Golden(), 0, 0
     for name in wanted:
-        made = relation(*name.split("/"))
-        of_relation, left = survivors(golden, sorted((HERE / name).glob("*.yaml")), made)
+        schema, _, short = name.partition(".")
+        made = relation(schema, short)
+        of_relation, left = survivors(golden, sorted((HERE / schema / short).glob("*.yaml")), made)
         tried += of_relation
         survived += len(left)
         for line, what, _ in left:
