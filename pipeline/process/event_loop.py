@@ -18,7 +18,9 @@ def run_in_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """
     if threading.current_thread() is not threading.main_thread():
         return asyncio.run(work())
-    held, heard = handlers_in_force(), list[int]()
+    # Where Python's own handler is in force, asyncio replaces it with one that cancels the work.
+    held = {number: each for number, each in handlers_in_force().items() if each is not signal.default_int_handler}
+    heard: list[int] = []
 
     async def begun() -> T:
         for number, handler in held.items():
