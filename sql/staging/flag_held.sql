@@ -4,7 +4,8 @@
 -- those that show it, and be as far off as before. It does not end while it deviates from the price that shows it.
 -- A converted disparity would begin again once rates are back, and be a new case. It ends when prices have moved
 -- towards each other by more than rates did, or meet at all rates of eight days. If no rate is known tonight, nothing
--- is known of two prices in different currencies.
+-- is known of two prices in different currencies. What was found only because the rates of its nights were loaded or
+-- corrected later is not held: with these rates, it would not have been found.
 WITH apart_still AS (
     -- Two prices in one currency that are still apart: with fewer markets on sale, it may be unknown which deviates,
     -- but nothing was put right. The finding ends if tonight the other one of the two is found to deviate.
@@ -127,11 +128,13 @@ then_and_now AS (
             ELSE of_flag.total::DOUBLE / of_flag.reference_total::DOUBLE
         END AS ratio,
         (1 + of_flag.size_pct / 100) * coalesce(of_flag.fx.rate::DOUBLE, 1) AS ratio_before,
+        flagged.first_flagged_sweep_id,
         1 + (analysis.disparity_pct + analysis.tolerance_pct) / 100 AS moved_by,
         1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100 AS allowed
     FROM night.disparity_unconfirmed AS of_flag
     CROSS JOIN night.sweep AS sweep
     CROSS JOIN ref.analysis AS analysis
+    INNER JOIN state.flag_open AS flagged ON flagged.flag_id = of_flag.flag_id
     LEFT JOIN state.offer_open AS compared
         ON
             compared.source = of_flag.compared.source
@@ -171,6 +174,12 @@ held AS (
             earlier.sweep_id = pair.compared_sweep_id
             AND earlier.to_currency = pair.fx.to_currency
             AND earlier.from_currency = pair.fx.from_currency
+    -- Of the night on which it was first found: later on, only rates may have moved.
+    LEFT JOIN mart.cross_rate AS at_first
+        ON
+            at_first.sweep_id = pair.first_flagged_sweep_id
+            AND at_first.to_currency = pair.fx.to_currency
+            AND at_first.from_currency = pair.fx.from_currency
     GROUP BY pair.flag_id
     HAVING
         bool_and(
@@ -196,6 +205,20 @@ held AS (
                     <= pair.ratio_before * pair.moved_by
                     * greatest(coalesce(now.highest_rate / earlier.lowest_rate, 1), 1)
             END
+            -- Flags keep rates of eight decimals.
+            AND NOT coalesce(
+                abs(earlier.rate - pair.fx.rate::DOUBLE) > 1e-8
+                AND CASE
+                    WHEN pair.size_pct > 0
+                        THEN
+                            pair.ratio_before
+                            <= least(earlier.highest_rate, at_first.highest_rate) * pair.allowed
+                    ELSE
+                        pair.ratio_before * pair.allowed
+                        >= greatest(earlier.lowest_rate, at_first.lowest_rate)
+                END,
+                FALSE
+            )
         )
 ),
 

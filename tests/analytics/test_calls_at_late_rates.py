@@ -1,7 +1,8 @@
 """Rates that the supplier follows days late are not prices, nor the fault of the markets that are compared with it.
 
 In the first lake, all markets are compared with CH, and the supplier's franc is seventeen days old. In the second one,
-a property is a tenth dearer in NO while the krone falls so far that a rate of the month explains it.
+a property is a tenth dearer in NO while the krone falls so far that a rate of the month explains it. In the third one,
+it is the user who is late: the rates of two nights are loaded after them.
 """
 
 from __future__ import annotations
@@ -143,3 +144,37 @@ def test_a_difference_ends_when_its_price_moves_and_not_when_a_rate_does(tmp_pat
                 asked_again.append(confirmed(made))
         only_rates = "only exchange rates have moved since, or none is known: nothing shows that its prices meet"
         assert [each for each in asked_again if each] == [{("not_confirmable", only_rates)}]
+
+
+def test_what_only_missing_rates_showed_ends_once_they_are_loaded(tmp_path):
+    """The krona falls, and the supplier follows at once; a property is a tenth dearer in SE throughout."""
+    falls, loaded = 2, 4
+    course = course_of({"USD": (0, 0.001), "SEK": (0, 0.001), "CHF": (0, 0.001), "NOK": (0, 0.001)}, 6, seed=5)
+    for number, share in course["SEK"].items():
+        course["SEK"][number] = share * (1.05 if number >= falls else 1)
+
+    with supplied(tmp_path, seed=16, reference_market="DE") as made:
+        ids = made.sandbox.control("properties")["property_ids"][40:60]
+        tonight = 0
+
+        def spoil(market, request, answer):
+            said, currency = json.loads(answer), json.loads(request).get("currencyCode")
+            if currency in course:
+                dearer(said, course[currency][tonight])
+            for each in said.get("properties") or ():
+                if (market, each["propertyId"]) == ("SE", ids[4]):
+                    dearer({"property": each}, 1.1)
+            return json.dumps(said).encode()
+
+        def spec_of(number):
+            nonlocal tonight
+            tonight = number
+            if not falls <= number < loaded:
+                load_course(made, tmp_path, course, range(falls if number else -50, number + 1))
+            return SPEC.format(ids=ids)
+
+        made.between.spoil = spoil
+        dear, market = ("market_disparity", "property", "SE", ids[4]), ("market_disparity", "market", "SE", None)
+        for night in read_nights(made, range(loaded + 2), spec_of):
+            expected = {dear, market} if falls <= night.number < loaded else {dear}
+            assert about_prices(night) == expected, night.number
