@@ -45,10 +45,16 @@ def markets_of(case: Mapping[str, Any]) -> str:
 
 
 def status_of(case: Mapping[str, Any]) -> str:
-    """Return the status of a case of `report.finding_case` in words: `back` if it is new, but had ended before."""
+    """Return the status of a case of `report.finding_case` in words: `back` if it is new, but had ended before.
+
+    A case of a market or the supplier is first seen when the first of its properties is, as a case of its own: this
+    does not tell whether it had ended. A mark-up is the market's from the start.
+    """
+    is_own = case.get("scope", "property") == "property" or case.get("rule") == "fx_markup"
     # Files of earlier versions lack the time at which a case opened.
     opened_at = case.get("opened_at") or case["first_seen_at"]
-    return "back" if case["status"] == "new" and opened_at > case["first_seen_at"] else str(case["status"])
+    had_ended = is_own and opened_at > case["first_seen_at"]
+    return "back" if case["status"] == "new" and had_ended else str(case["status"])
 
 
 # Columns of a case with what people have noted about it, and their labels.

@@ -36,8 +36,8 @@ def described(reader: Reader, cases: pl.DataFrame) -> pl.DataFrame:
     )
     has_page = pl.col("property_id").is_in(list(reader.linked_properties))
     its_page = pl.when(has_page).then(pl.format(f"{PROPERTY_PAGES}/{{}}.html", "property_id")).alias("property_page")
-    status = pl.struct("status", "opened_at", "first_seen_at").map_elements(status_of, return_dtype=pl.String)
-    added = {"markets": pl.col("markets").list.join(", "), "status_words": status}
+    told = pl.struct("scope", "rule", "status", "opened_at", "first_seen_at").map_elements(status_of, pl.String)
+    added = {"markets": pl.col("markets").list.join(", "), "status_words": told}
     return cases.with_columns(said, unit, whom, texts, reader.case_page, its_page, **added)
 
 
