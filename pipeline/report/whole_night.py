@@ -25,6 +25,7 @@ def of_whole_night(reader: Reader) -> list[Point]:
     return [
         *_of_silent_markets(reader),
         *_of_missing_rates(reader),
+        *_of_late_rates(reader),
         *_of_reference_gap(reader),
         *_of_alike(reader),
         *_of_reference(reader),
@@ -67,6 +68,16 @@ def _of_missing_rates(reader: Reader) -> list[Point]:
     never = {currency for row in rows for currency in row["never_rated"]}
     missing, how = _missing(never, lacking - never), "is loaded (nightaudit load rates FILE)"
     return [Point(f"{markets} not compared: no reference rate {missing} {how}.", "coverage", "warn")]
+
+
+def _of_late_rates(reader: Reader) -> list[Point]:
+    """Return the currencies whose rates are old: prices that follow newer ones look like differences."""
+    rows = list(reader.figures("late_reference_rate").iter_rows(named=True))
+    if not rows:
+        return []
+    rates = _listed([f"{row['currency']} ({_day(row['rate_date'])})" for row in rows])
+    text = f"Prices are compared at old reference rates of {rates}: load newer ones (nightaudit load rates FILE)"
+    return [Point(f"{text} before you call about prices in {'it' if len(rows) == 1 else 'them'}.", "coverage", "warn")]
 
 
 def _missing(never: Set[str], lately: Set[str]) -> str:

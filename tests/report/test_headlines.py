@@ -148,7 +148,7 @@ def test_the_digest_says_which_markets_are_not_compared_for_lack_of_a_reference_
     ]
     told = []
     loaded = {1: "Date,GBP\n2030-01-01,0.86\n", 2: "Date,SEK\n2030-01-01,10\n", 10: "Date,CHF\n2030-01-01,0.95\n"}
-    for number in (0, 1, 2, 9, 10):
+    for number in (0, 1, 2, 6, 9, 10):
         if rates := loaded.get(number):
             (tmp_path / "rates.csv").write_text(rates)
             load(lake, "rates", tmp_path / "rates.csv", started_at(number))
@@ -159,11 +159,14 @@ def test_the_digest_says_which_markets_are_not_compared_for_lack_of_a_reference_
             [point for point in json.loads(page.file.with_name("digest.json").read_text())["points"] if "rate" in point]
         )
     how = "is loaded (nightaudit load rates FILE)."
+    old = "Prices are compared at old reference rates of GBP (1 Jan 2030) and SEK (1 Jan 2030): load newer ones "
+    old += "(nightaudit load rates FILE) before you call about prices in them."
     all_three = "Markets CH, GB and SE are not compared: no reference rate for CHF"
     assert told == [
         [f"{all_three}, GBP and SEK {how}"],
         [f"Markets CH and SE are not compared: no reference rate for CHF and SEK {how}"],
         [f"Market CH is not compared: no reference rate for CHF {how}"],
+        [f"Market CH is not compared: no reference rate for CHF {how}", old],
         [f"{all_three}, and none of the last seven days for GBP and SEK, {how}"],
         [f"{all_three}, GBP and SEK of the last seven days {how}"],
     ]
