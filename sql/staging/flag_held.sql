@@ -211,11 +211,11 @@ held AS (
                 AND CASE
                     WHEN pair.size_pct > 0
                         THEN
-                            pair.ratio_before
-                            <= least(earlier.highest_rate, at_first.highest_rate) * pair.allowed
+                            pair.ratio_before <= earlier.highest_rate * pair.allowed
+                            AND pair.ratio_before <= at_first.highest_rate * pair.allowed
                     ELSE
-                        pair.ratio_before * pair.allowed
-                        >= greatest(earlier.lowest_rate, at_first.lowest_rate)
+                        pair.ratio_before * pair.allowed >= earlier.lowest_rate
+                        AND pair.ratio_before * pair.allowed >= at_first.lowest_rate
                 END,
                 FALSE
             )
