@@ -6,10 +6,13 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from pipeline.sweep import SweepProgress
 
 _SECONDS_BETWEEN_LINES = 10.0
+# Characters of the bar.
+_BAR = 10
 
 
 @contextmanager
@@ -27,9 +30,10 @@ def _bar(console: Console) -> Iterator[Callable[[SweepProgress], None]]:
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
-        BarColumn(bar_width=None),
+        BarColumn(bar_width=_BAR),
         MofNCompleteColumn(),
-        TextColumn("searches · {task.fields[rest]}"),
+        # What is left of the line is its own, so that it is cut and not the count.
+        TextColumn("searches · {task.fields[rest]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True, expand=True) as progress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from types import SimpleNamespace
 
@@ -61,3 +62,23 @@ def test_a_sweep_that_is_closed_and_counted_from_zero_shows_no_rate_below_zero(c
         for clock.now, sweep.step, sweep.tally.requests in ((5.0, "collecting", 100), (6.0, "loading", 0)):
             watch(sweep)
     assert "loading: 0 of 6,000 searches answered · 0 requests/s" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("searches", [216, 180_000])
+def test_a_usual_terminal_shows_how_many_searches_are_done_from_the_first_second(clock, searches):
+    """A terminal of 80 columns; the cells by status are what does not fit."""
+    sweep = SweepProgress("s", planned_cells=1_584_000, planned_searches=searches)
+    file = io.StringIO()
+    with progress.display(Console(width=80, force_terminal=True, file=file)) as watch:
+        for answered in (0, searches // 2, searches):
+            clock.now += 1
+            sweep.tally.requests = sweep.tally.searches = answered
+            sweep.normalised.update(offered=answered, absent=answered, no_offer=answered)
+            watch(sweep)
+    said = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", file.getvalue())
+    lines = [line.strip() for line in re.split(r"[\r\n]+", said) if f"/{searches}" in line]
+    assert {int(re.findall(rf"(\d+)/{searches}", line)[0]) for line in lines} >= {searches}
+    for line in lines:
+        assert "collecting" in line
+        assert "requests/s" in line
+        assert len(line) <= 80
