@@ -257,7 +257,13 @@ def _(alt, counted, counted_of_all, currency, kept, kept_days, mo, on_sale, show
             .mark_bar(color="#2c64a0", cursor="pointer")
             .encode(
                 x=alt.X("shown:Q", title=what, axis=alt.Axis(tickCount=4)),
-                y=alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=180)),
+                # Of a long name the middle is cut, as the id at its end tells two properties apart.
+                y=alt.Y(
+                    "label:N",
+                    title=None,
+                    sort=None,
+                    axis=alt.Axis(labelLimit=220, labelExpr="truncate(datum.label, 36, 'center')"),
+                ),
                 tooltip=["label", *says],
             )
             .add_params(clicked)
@@ -355,7 +361,8 @@ def _(board_chart, market_chart, mo, property_chart):
 def _(condition, currency, first, get_boards, get_lead, get_markets, get_properties, mo, product_type):
     def _of(column, chosen):
         conditions = f"\n  WHERE {' AND '.join(chosen)}" if chosen else ""
-        return f"""  SELECT {column}, count(*) AS offers, avg(total_per_night) AS per_night,
+        name = " any_value(property_name) AS property_name," if column == "property_id" else ""
+        return f"""  SELECT {column},{name} count(*) AS offers, avg(total_per_night) AS per_night,
     100.0 * count_if(is_promoted) / count(*) AS promoted_pct
   FROM on_sale{conditions}
   GROUP BY {column}"""  # noqa: S608 - shown, not run; the values are the relation's own
@@ -378,8 +385,9 @@ DuckDB client that has opened the published file.
 
 ```sql
 WITH on_sale AS (
-  SELECT offer.*, mart.taken_off(total, pre_promo_total, unit.minor_unit) > 0 AS is_promoted
+  SELECT offer.*, property_name, mart.taken_off(total, pre_promo_total, unit.minor_unit) > 0 AS is_promoted
   FROM mart.offer_latest AS offer
+  LEFT JOIN mart.property AS place ON place.property_id = offer.property_id
   LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
   WHERE source = 'multi' AND total > 0
     AND product_type = '{product_type.value}' AND offer.currency = '{currency.value}'

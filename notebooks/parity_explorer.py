@@ -171,8 +171,8 @@ def _(SERIES, alt, ask, counted, judged, markets, mo, reference):
 
 @app.cell
 def _(ask, judged, mo, pl):
-    query = f"""SELECT market, property_name AS property, check_in, gap_pct, judgement AS verdict, total,
-  reference_converted, currency, gap, nights, party, losing_snapshots, property_id, room_id, board_id,
+    query = f"""SELECT market, property_id, property_name AS property, check_in, gap_pct, judgement AS verdict, total,
+  reference_converted, currency, gap, nights, party, losing_snapshots, room_id, board_id,
   seen_sweep_id, seen_search_id, seen_offer_no, reference_sweep_id, reference_search_id, reference_offer_no
 FROM {judged}
 LEFT JOIN (SELECT property_id, property_name FROM mart.property) USING (property_id)
