@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 from markupsafe import Markup
 
+from pipeline.domain.texts import shortened
 from pipeline.report.words import said
 
 if TYPE_CHECKING:
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 # Rows of a table that a page shows; CSV and Parquet files have all.
 ROWS_SHOWN = 25
 
-# Characters of a text that a table shows; the figures have all of it.
-_LONGEST = 240
+# Characters of a text that a table shows; the figures have all of it. The longest sentence of a rule, after the number
+# of its offers and markets, is shorter.
+_LONGEST = 400
 _SEEN = re.compile("[1-9]")
 
 
@@ -224,7 +226,7 @@ def money(amount: object, currency: str | None) -> str:
 
 def cut(text: str) -> str:
     """Return a text for a table, cut if it is long."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
+    return shortened(text, _LONGEST)
 
 
 def _level(number: str) -> str:

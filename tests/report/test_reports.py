@@ -253,7 +253,8 @@ def test_names_without_measure_cost_a_chart_no_more_than_others(length):
 
 
 def test_a_text_that_turns_others_round_or_fills_the_page_is_tamed():
-    assert Column("name", "Name").text({"name": "a" * 1000}) == "a" * 239 + "…"
+    assert Column("name", "Name").text({"name": "a" * 1000}) == "a" * 399 + "…"
+    assert Column("name", "Name").text({"name": "word " * 100}).endswith("word word…")
     assert readable("1\u202e2\x07") == "12"
     assert isinstance(readable(Markup("<b>\u202e</b>")), Markup)
 
