@@ -87,7 +87,7 @@ def _named(new: pl.DataFrame) -> str:
     """Return new problems with their properties, the most costly first."""
     if not new.height:
         return ","
-    named = [f"{row['rule_words']} ({_name(row)}{_back(row)})" for row in new.head(_NAMED).iter_rows(named=True)]
+    named = [f"{row['rule_words']} ({_named_by(row)}{_back(row)})" for row in new.head(_NAMED).iter_rows(named=True)]
     more = [f"and {new.height - _NAMED:,} more"] if new.height > _NAMED else []
     return f": {'; '.join([*named, *more])}."
 
@@ -125,4 +125,12 @@ def _to_do(row: Mapping[str, Any]) -> str:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    return row["property_name"] or f"property {row['property_id']}"
+    """Return a name with its id, as two properties may have one name."""
+    name, property_id = row["property_name"], row["property_id"]
+    return (name if property_id is None else f"{name} ({property_id})") if name else f"property {property_id}"
+
+
+def _named_by(row: Mapping[str, Any]) -> str:
+    """Return the same for a place within brackets."""
+    name, property_id = row["property_name"], row["property_id"]
+    return (name if property_id is None else f"{name}, property {property_id}") if name else f"property {property_id}"

@@ -87,7 +87,8 @@ def ended_points(ended: pl.DataFrame) -> list[Point]:
 
 def ended_problems(ended: pl.DataFrame) -> pl.DataFrame:
     """Return one line for each ended problem, with the markets in which it ended, the most costly first."""
-    whom = pl.coalesce("property_name", pl.format("property {}", "property_id"))
+    by_id = pl.format("property {}", "property_id")
+    whom = pl.concat_str(["property_name", by_id], separator=", ", ignore_nulls=True)
     ended_by = pl.col("ended_by").fill_null("value")
     page = pl.struct(pl.coalesce("market", "markets").alias("text"), pl.col("case_page").alias("href"))
     has_page = pl.col("case_page").is_not_null()

@@ -97,8 +97,8 @@ def test_a_new_problem_that_had_ended_before_is_back_unless_it_is_new_in_a_marke
     assert [(row["property_id"], status.text(row)) for row in section.rows] == [(7, "back"), (8, "new")]
     assert [place_said(status.name, word) for word in ("new", "back", "open")] == [0, 1, 2]
     opened = cases_points(cases)[0].text
-    assert "(Hotel 7, back)" in opened
-    assert "(Hotel 8)" in opened
+    assert "(Hotel 7, property 7, back)" in opened
+    assert "(Hotel 8, property 8)" in opened
 
 
 def test_what_was_acknowledged_is_no_line_of_what_waits():
@@ -143,7 +143,7 @@ def test_the_summary_names_three_properties_each_once_and_the_figures_keep_every
     cases = frame(*(case(f"case-{number}", "SE", number // 2) for number in range(10)))
     first, *named = [point.text for point in cases_points(cases)]
     assert first == "0 problems opened, 5 problems (10 cases) persist."
-    assert [text.split(" about")[0] for text in named] == ["Call Hotel 0", "Call Hotel 1", "Call Hotel 2"]
+    assert [text.split(" about")[0] for text in named] == ["Call Hotel 0 (0)", "Call Hotel 1 (1)", "Call Hotel 2 (2)"]
     section = persisting(cases)
     assert (section.figures.height, section.table.height) == (10, 5)
 
@@ -164,10 +164,14 @@ def test_of_problems_of_one_severity_what_costs_most_is_called_about_first_howev
         case("case-4", "SE", 10, severity="high", **costs(40)),
     )
     points = cases_points(cases)
-    assert [point.text.split(" about")[0] for point in points[1:]] == ["Call Hotel 10", "Call Hotel 7", "Call Hotel 9"]
+    assert [point.text.split(" about")[0] for point in points[1:]] == [
+        "Call Hotel 10 (10)",
+        "Call Hotel 7 (7)",
+        "Call Hotel 9 (9)",
+    ]
     assert points[0].text.startswith(
-        "2 problems opened: Price struck through, no promotion named (Hotel 8); "
-        "Price struck through, no promotion named (Hotel 7). 2 problems persist. Whom to call first: (1) "
+        "2 problems opened: Price struck through, no promotion named (Hotel 8, property 8); "
+        "Price struck through, no promotion named (Hotel 7, property 7). 2 problems persist. Whom to call first: (1) "
         "problems of high severity; (2) among equals,"
     )
     assert points[3].text.endswith("Of SE. Cost: 30,000 EUR, found since 14 Oct 2026.")
@@ -189,9 +193,9 @@ def test_three_properties_are_called_whatever_the_supplier_has_to_be_called_abou
     )
     first, *named = cases_points(cases)
     assert [point.bold for point in named] == [
-        "Call Hotel 9",
-        "Call Hotel 8",
-        "Call Hotel 7",
+        "Call Hotel 9 (9)",
+        "Call Hotel 8 (8)",
+        "Call Hotel 7 (7)",
         "Then call the supplier about market GB",
         "Then call the supplier about all markets",
     ]
@@ -253,7 +257,7 @@ def test_a_cost_without_a_rate_is_in_its_own_currencies_after_those_in_euro_and_
     assert costly_properties(cases) == [8, 7, 9]
     assert "in other currencies follows" in NOTE
     quiet = cases_points(cases)[1]
-    assert quiet.text.startswith("Call Hotel 9 about")
+    assert quiet.text.startswith("Call Hotel 9 (9) about")
     assert quiet.text.endswith(" Found since 14 Oct 2026.")
 
 
@@ -286,8 +290,8 @@ def test_whom_to_call_is_in_bold_and_the_reason_is_not():
     )
     points = cases_points(cases)[1:]
     assert [point.bold for point in points] == [
-        "Call Hotel 7",
-        "Check your selling price of Hotel 8",
+        "Call Hotel 7 (7)",
+        "Check your selling price of Hotel 8 (8)",
         "Then call the supplier about market SE",
     ]
     assert all(point.text.startswith(point.bold) for point in points)
@@ -307,10 +311,10 @@ def test_the_most_costly_of_your_own_prices_has_a_sentence_beside_three_calls():
     )
     first, *named = cases_points(cases)
     assert [point.bold for point in named] == [
-        "Call Hotel 4",
-        "Call Hotel 3",
-        "Call Hotel 2",
-        "Check your selling price of Hotel 6",
+        "Call Hotel 4 (4)",
+        "Call Hotel 3 (3)",
+        "Call Hotel 2 (2)",
+        "Check your selling price of Hotel 6 (6)",
         "Then call the supplier about market DE",
     ]
     assert named[3].text.endswith(
@@ -318,7 +322,7 @@ def test_the_most_costly_of_your_own_prices_has_a_sentence_beside_three_calls():
     )
     assert "Your own selling prices follow, then what is about a market or the supplier. The tables" in first.text
     alone = cases_points(cases.filter(pl.col("property_id") == 6))
-    assert [point.bold for point in alone[1:]] == ["Check your selling price of Hotel 6"]
+    assert [point.bold for point in alone[1:]] == ["Check your selling price of Hotel 6 (6)"]
     assert "same check" not in alone[1].text
 
 
@@ -328,7 +332,7 @@ def test_of_a_market_that_sells_nothing_no_price_is_worth_a_call():
     )
     first, *named = cases_points(cases, ["SE"])
     assert first.text == "0 problems opened, 3 problems persist."
-    assert [point.bold for point in named] == ["Call Hotel 8"]
+    assert [point.bold for point in named] == ["Call Hotel 8 (8)"]
     assert len(cases_points(cases, ["SE", "DE"])) == 1
 
 
@@ -340,16 +344,18 @@ def test_new_problems_are_named_at_once_and_each_call_leads_to_the_section_of_it
         case("case-4", "DE", 9, status="new", **costs(50)),
     )
     first, *calls_ = cases_points(cases)
-    assert first.text.startswith("2 problems opened: Price struck through, no promotion named (Hotel 9); Price")
+    assert first.text.startswith(
+        "2 problems opened: Price struck through, no promotion named (Hotel 9, property 9); Price"
+    )
     assert [(point.bold, point.section) for point in (first, *calls_)] == [
         ("", "new_cases"),
-        ("Call Hotel 7", "open_cases"),
+        ("Call Hotel 7 (7)", "open_cases"),
         # In both tables: its older markets are the larger part.
-        ("Call Hotel 9", "open_cases"),
-        ("Call Hotel 8", "new_cases"),
+        ("Call Hotel 9 (9)", "open_cases"),
+        ("Call Hotel 8 (8)", "new_cases"),
     ]
     many = frame(*(case(f"case-{number}", "SE", number, status="new") for number in range(5)))
-    assert "(Hotel 2); and 2 more. 0 problems persist." in cases_points(many)[0].text
+    assert "(Hotel 2, property 2); and 2 more. 0 problems persist." in cases_points(many)[0].text
 
 
 def test_serious_problems_of_prices_and_quiet_properties_come_before_labels_that_cost_more():
@@ -362,11 +368,15 @@ def test_serious_problems_of_prices_and_quiet_properties_come_before_labels_that
         case("case-5", "SE", 10, rule="market_disparity", severity="low", **costs(5)),
     )
     first, *named = cases_points(cases)
-    assert [point.bold for point in named] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 7"]
+    assert [point.bold for point in named] == ["Call Hotel 8 (8)", "Call Hotel 9 (9)", "Call Hotel 7 (7)"]
     assert "Whom to call first: (1) problems of high severity; (2) among equals, prices and" in first.text
     # One that is less serious comes after all of these, whatever it costs.
     costly = cases.vstack(frame(case("case-6", "SE", 11, rule="market_disparity", severity="medium", **costs(90_000))))
-    assert [point.bold for point in cases_points(costly)[1:]] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 7"]
+    assert [point.bold for point in cases_points(costly)[1:]] == [
+        "Call Hotel 8 (8)",
+        "Call Hotel 9 (9)",
+        "Call Hotel 7 (7)",
+    ]
     assert "Whom to call" not in cases_points(cases.filter(pl.col("rule") == "all_in_gap"))[0].text
 
 
@@ -403,7 +413,10 @@ def test_what_may_be_no_problem_is_checked_before_a_call():
     cases = frame(
         case("case-1", None, 7, rule=quiet, severity="high"), case("case-2", None, 8, rule=quiet, severity="medium")
     )
-    assert [point.bold for point in cases_points(cases)[1:]] == ["Call Hotel 7", "Check Hotel 8 before you call"]
+    assert [point.bold for point in cases_points(cases)[1:]] == [
+        "Call Hotel 7 (7)",
+        "Check Hotel 8 (8) before you call",
+    ]
 
 
 def test_problems_are_counted_by_their_worst_severity_and_not_once_a_market():
@@ -432,7 +445,7 @@ def test_a_property_that_has_gone_quiet_in_several_markets_is_one_call_that_name
     }
     cases = frame(case("case-1", None, **said))
     assert calls(cases)["market"].to_list() == ["DE, SE"]
-    said = "Call Hotel 7 about: Quiet. 2 findings in 2 markets (DE, SE). No offer."
+    said = "Call Hotel 7 (7) about: Quiet. 2 findings in 2 markets (DE, SE). No offer."
     assert cases_points(cases)[1].text.startswith(said)
 
 
@@ -443,7 +456,7 @@ def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property
         case("case-3", "SE", 7),
     )
     assert [point.text.split(". ")[0] for point in cases_points(cases)[1:]] == [
-        "Call Hotel 7 about: Price struck through, no promotion named (SE)",
+        "Call Hotel 7 (7) about: Price struck through, no promotion named (SE)",
         "Then call the supplier about market SE: Price struck through, no promotion named",
         "Then call the supplier about all markets: Price struck through, no promotion named",
     ]
@@ -505,19 +518,19 @@ def test_a_market_ends_for_itself_while_the_suppliers_case_stands():
 def test_problems_that_ended_are_named_the_most_costly_first():
     ended = frame(case("case-1", "SE", 7), case("case-2", "DE", None), case("case-3", "SE", 8), case("case-4", "DE", 7))
     (point,) = ended_points(ended)
-    named = ("Hotel 7, SE, DE", "DE", "Hotel 8, SE")
+    named = ("Hotel 7, property 7, SE, DE", "DE", "Hotel 8, property 8, SE")
     first = "; ".join(f"Price struck through, no promotion named ({each})" for each in named)
     assert point.text == f"3 problems (4 cases) ended: {first}."
     (gone,) = ended_points(frame(case("case-1", "SE", 7, ended_by="gone"), case("case-2", "DE", 7)))
     assert gone.text == (
-        "2 problems ended: Price struck through, no promotion named (Hotel 7, SE; the offer is gone); "
-        "Price struck through, no promotion named (Hotel 7, DE)."
+        "2 problems ended: Price struck through, no promotion named (Hotel 7, property 7, SE; the offer is gone); "
+        "Price struck through, no promotion named (Hotel 7, property 7, DE)."
     )
     many = frame(*(case(f"case-{number}", "SE", number) for number in range(5)))
     assert ended_points(many)[0].text.endswith("; and 2 more problems.")
     assert ended_points(ended.clear()) == []
     (unasked,) = ended_points(frame(case("case-1", "SE", 7, ended_by="not_asked"), case("case-2", None, None)))
-    assert "(Hotel 7, SE; it is no longer requested)" in unasked.text
+    assert "(Hotel 7, property 7, SE; it is no longer requested)" in unasked.text
 
 
 def test_a_property_without_a_name_is_called_by_its_number():
@@ -538,8 +551,8 @@ def test_a_price_of_the_reader_is_the_readers_to_check_and_no_call_to_the_proper
         case("case-2", "SE", 8, rule="market_disparity", rule_words="Differs"),
     )
     assert [point.text.split(". ")[0] for point in cases_points(cases)[1:]] == [
-        "Call Hotel 8 about: Differs (SE)",
-        "Check your selling price of Hotel 7: Sold below the floor (SE)",
+        "Call Hotel 8 (8) about: Differs (SE)",
+        "Check your selling price of Hotel 7 (7): Sold below the floor (SE)",
     ]
 
 
