@@ -19,7 +19,7 @@ def draw(lake: Path) -> None:
     if not digests or browser is None:
         sys.exit(f"It takes a demo in {lake} (nightaudit demo) and Chromium.")
     command = [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    command += ["--window-size=1100,840", f"--screenshot={PICTURE}", digests[-1].resolve().as_uri()]
+    command += ["--window-size=1100,765", f"--screenshot={PICTURE}", digests[-1].resolve().as_uri()]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     if (size := PICTURE.stat().st_size) > MOST_BYTES:
         sys.exit(f"{PICTURE} has {size:,} bytes: make the window smaller.")
