@@ -245,6 +245,9 @@ def _(alt, counted, counted_of_all, currency, kept, kept_days, mo, on_sale, show
         alt.Tooltip("per_night:Q", format=",.2f", title=f"{currency.value} per night"),
         alt.Tooltip("promoted_pct:Q", format=".1f", title="promoted, percent"),
     ]
+    # Of a long label the end of the name is left out, not the id after it, which tells two properties apart.
+    _id = "slice(datum.label, lastindexof(datum.label, ' ') + 1)"
+    _label = f"length(datum.label) > 31 ? slice(datum.label, 0, 29 - length({_id})) + '… ' + {_id} : datum.label"
     what = f"{shown.selected_key}, {currency.value}" if "price" in shown.selected_key else shown.selected_key
 
     def bars(frame, column, title, chosen, tell):
@@ -257,13 +260,7 @@ def _(alt, counted, counted_of_all, currency, kept, kept_days, mo, on_sale, show
             .mark_bar(color="#2c64a0", cursor="pointer")
             .encode(
                 x=alt.X("shown:Q", title=what, axis=alt.Axis(tickCount=4)),
-                # Of a long name the middle is cut, as the id at its end tells two properties apart.
-                y=alt.Y(
-                    "label:N",
-                    title=None,
-                    sort=None,
-                    axis=alt.Axis(labelLimit=220, labelExpr="truncate(datum.label, 36, 'center')"),
-                ),
+                y=alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, labelExpr=_label)),
                 tooltip=["label", *says],
             )
             .add_params(clicked)
