@@ -65,6 +65,8 @@ party_offer AS (
             AND (single.is_whole OR single.source = 'multi')
     WHERE
         offer.total > 0
+        -- Several rooms. The join says so, too, but would first keep all offers in memory.
+        AND contains(offer.party, '+')
         AND offer.room_id IS NOT NULL
         AND (offer.is_whole OR offer.source = 'multi')
     GROUP BY
