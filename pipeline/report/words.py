@@ -30,7 +30,7 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
         "value": "the answer changed",
         "gone": "the offer is gone",
         "not_compared": "what it was compared with is gone",
-        "not_asked": "it is no longer requested",
+        "not_asked": "what it is about is no longer requested",
         "reference_changed": "markets are compared with another one now",
         "outdated": "its selling price can no longer be judged",
         "rule_changed": "the rule or its settings changed",

@@ -530,7 +530,7 @@ def test_problems_that_ended_are_named_the_most_costly_first():
     assert ended_points(many)[0].text.endswith("; and 2 more problems.")
     assert ended_points(ended.clear()) == []
     (unasked,) = ended_points(frame(case("case-1", "SE", 7, ended_by="not_asked"), case("case-2", None, None)))
-    assert "(Hotel 7, property 7, SE; it is no longer requested)" in unasked.text
+    assert "(Hotel 7, property 7, SE; what it is about is no longer requested)" in unasked.text
 
 
 def test_a_property_without_a_name_is_called_by_its_number():
