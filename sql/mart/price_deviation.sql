@@ -38,8 +38,7 @@ lent AS (
         SELECT DISTINCT
             found.source,
             found.property_id,
-            found.reference_offer_key,
-            found.reference_sweep_id
+            found.reference_offer_key
         FROM pair AS found
         WHERE
             found.is_found
@@ -49,7 +48,6 @@ lent AS (
         ON
             lender.property_id = borrowing.property_id
             AND lender.reference_offer_key = borrowing.reference_offer_key
-            AND lender.reference_sweep_id = borrowing.reference_sweep_id
             AND lender.source <> borrowing.source
     WHERE lender.is_best
     GROUP BY borrowing.source, borrowing.property_id, borrowing.reference_offer_key
@@ -124,6 +122,7 @@ SELECT -- noqa: AM07
     CASE WHEN accused.is_beside THEN accused.currency ELSE accused.reference_currency END AS compared_currency,
     CASE WHEN accused.is_beside THEN 'same' ELSE accused.currency_basis END AS currency_basis,
     CASE
+        WHEN accused.is_beside THEN accused.from_middle_pct
         WHEN
             len(accused.alike_markets) > 0
             AND abs(accused.from_middle_pct) < abs(accused.unexplained_pct)
@@ -238,8 +237,7 @@ FROM (
         any_value(found.markets_apart) AS markets_apart,
         [] AS alike_markets,
         FALSE AS is_of_two,
-        any_value(found.markets_compared) > 1
-        AND 2 * any_value(found.markets_agreed) <= any_value(found.markets_voting) AS is_in_disagreement,
+        2 * any_value(found.markets_agreed) <= any_value(found.markets_voting) AS is_in_disagreement,
         FALSE AS is_unconfirmed,
         any_value(found.split_markets) AS split_markets,
         any_value(found.standing_markets) AS standing_markets,
