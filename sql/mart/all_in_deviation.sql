@@ -12,9 +12,9 @@
 -- standing_markets: Markets that agree with the reference market, itself included.
 -- is_lone: Rests on two prices with fees alone.
 -- observations: Observations behind it, with their role, without the reference market's.
--- Two markets or more outvote the reference market if their prices with fees agree and they are more than half of all
--- that have a price, itself included, or more than those that may agree with it. Then the fees that deviate are its
--- own, and all others are compared with the middle one of those that agree.
+-- Two markets or more outvote the reference market if their prices with fees agree and they are more than those that
+-- may agree with it, itself included. Then the fees that deviate are its own, and all others are compared with the
+-- middle one of those that agree.
 WITH placed AS MATERIALIZED (
     FROM mart.all_in_vote
 ),
@@ -56,7 +56,6 @@ agreed AS (
         placed.reference_offer_key,
         placed.side,
         list_sort(list_distinct(coalesce(list(placed.market) FILTER (WHERE placed.is_agreed), []))) AS markets,
-        any_value(placed.markets_compared) AS markets_compared,
         arg_min(placed, (placed.from_level, placed.market, placed.currency)) FILTER (WHERE placed.is_found) AS middle,
         list(placed.observed ORDER BY placed.market, placed.currency) FILTER (WHERE placed.is_agreed) AS observations,
         list(placed.as_witness ORDER BY placed.market, placed.currency) AS witnesses
@@ -81,7 +80,7 @@ outvoted AS (
     WHERE
         len(agreed.markets) >= 2
         AND len(agreed.markets) > coalesce(len(across.markets), 0)
-        AND (2 * len(agreed.markets) > agreed.markets_compared + 1 OR len(agreed.markets) > stood.markets_left)
+        AND len(agreed.markets) > stood.markets_left
 )
 
 SELECT
