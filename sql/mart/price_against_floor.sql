@@ -177,7 +177,7 @@ SELECT
     held.input_id,
     held.line_no,
     held.kept_by.sightings,
-    CASE WHEN held.floor_now IS NOT NULL THEN held.sightings_now END AS sightings_now,
+    held.sightings_now,
     held.currency_basis,
     held.floor_before,
     held.floor_next

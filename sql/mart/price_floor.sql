@@ -388,7 +388,8 @@ SELECT
     lower_one.offers_without_floor,
     CASE WHEN lower_one.is_next_lower THEN lower_one.floor_next ELSE lower_one.floor_before END AS floor,
     lower_one.floor_now,
-    mart.sightings('floor_now', source.source, lower_one.rooms_now) AS sightings_now,
+    CASE WHEN lower_one.floor_now IS NOT NULL THEN mart.sightings('floor_now', source.source, lower_one.rooms_now) END
+        AS sightings_now,
     CASE
         WHEN lower_one.kept IS NOT NULL
             THEN
