@@ -124,7 +124,7 @@ present AS (
                 parity.reference_total::DOUBLE,
                 parity.reference_market
             ),
-            (parity.market <> held.market, parity.market)
+            parity.market
         ) AS prices
     FROM held
     CROSS JOIN latest
@@ -134,7 +134,6 @@ present AS (
             AND parity.property_id = held.item.property_id
             AND parity.offer_key = held.item.offer_key
             AND parity.seen_sweep_id = latest.sweep_id
-            AND parity.reference_sweep_id = latest.sweep_id
     WHERE
         parity.match_grade = 'exact'
         AND parity.currency_basis = 'same'
