@@ -4,7 +4,7 @@
 -- risen: Sum of the rises that these movements explain, up to the sweep.
 -- spread: Start of the sweep; sums up to it of mean changes, of the rises they explain, and of the net share that rose.
 -- highest_since: Highest value of risen from the sweep on.
--- spread_at_highest: Value of spread at the sweep, from this one on, with the highest spread.rise.
+-- spread_at_highest: Value of spread at the first sweep, from this one on, with the highest spread.rise.
 -- spread_before: Value of spread at the first sweep of the seven days up to this one.
 -- When a supplier follows an exchange rate, prices in one currency of a market move, and those in the other do not.
 -- From sweep to sweep, a market moves by the median change of the offers seen again without a promotion at either end;
@@ -155,7 +155,9 @@ level AS (
 SELECT
     level.*,
     max(level.risen) OVER onwards AS highest_since,
-    arg_max(level.spread, level.spread.rise) OVER onwards AS spread_at_highest,
+    -- The first of equals: on a quiet night, nothing rises.
+    arg_max(level.spread, { 'rise': level.spread.rise, 'earliest': -epoch_us(level.started_at) }) OVER onwards
+        AS spread_at_highest,
     first_value(level.spread) OVER (
         PARTITION BY level.source, level.market, level.product_type, level.currency
         ORDER BY mart.utc(level.started_at)
