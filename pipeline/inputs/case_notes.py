@@ -121,11 +121,17 @@ def _extent(case: Row) -> str:
 
 
 def _after_all(lake: Lake, now: datetime) -> datetime:
-    """Return the time of an annotation: after all others, so that the latest one counts, whatever the clock says."""
+    """Return the time of an annotation: after all others, so that the latest one counts, whatever the clock says.
+
+    It is not before the night that shows the case, either: nights of the sandbox's clock may lie in the future, and an
+    acknowledgement from before a case opened does not count.
+    """
     files = committed_files(lake, CASE_NOTE)
     refuse_damaged(lake.root, files)
     latest = pl.read_parquet(files, columns=["noted_at"])["noted_at"].max() if files else None
-    return max(now, latest + timedelta(microseconds=1)) if isinstance(latest, datetime) else now
+    (night,) = _rows(lake, "SELECT max(started_at) AS started_at FROM mart.sweep", {})
+    at = max(now, night["started_at"] or now)
+    return max(at, latest + timedelta(microseconds=1)) if isinstance(latest, datetime) else at
 
 
 def _rows(lake: Lake, query: str, parameters: Mapping[str, object]) -> list[Row]:

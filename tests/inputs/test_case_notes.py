@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 import shutil
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 from case_alerts import rules_of_cases
@@ -72,6 +72,16 @@ def test_a_case_gathers_its_flags_and_keeps_its_id_and_what_was_said_of_it(lake)
     republish_all(lake, lambda: None)
     assert case_row(lake, case["case_id"]) == said
     assert flags_of_cases(lake, [case["case_id"], "b-1"]) == [case["evidence"][0]["flag_id"], "b-1"]
+
+
+def test_what_is_said_by_a_clock_that_is_behind_the_nights_counts(lake):
+    """Nights of the sandbox's clock lie in the future of a command without it."""
+    refresh(lake)
+    (case,) = open_cases(lake, 10)
+    say_of_case(lake, case["case_id"], started_at(0) - timedelta(days=900), is_acknowledged=True)
+    refresh(lake)
+    said = case_row(lake, case["case_id"])
+    assert (said["status"], said["acknowledged_at"]) == ("acknowledged", started_at(1))
 
 
 RULES = rules_of_cases({"name": "flags", "relation": "report.flag", "who": ["desk"]})
