@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -85,11 +86,14 @@ def load_night(lake: Lake, night: int, **rows: list[dict[str, object]]) -> str:
             path.parent.mkdir(parents=True, exist_ok=True)
             pq.write_table(made, path, store_schema=False)
     cells = rows.get("cell", ())
-    finish(lake, night, cells=len(cells), rejected=sum(cell.get("status") == "rejected" for cell in cells))
+    lost = {each: sum(cell.get("status") == each for cell in cells) for each in ("rejected", "not_swept")}
+    finish(lake, night, cells=len(cells), lost=lost)
     return sweep
 
 
-def finish(lake: Lake, night: int, cells: int = 0, rejected: int = 0, supplier: str = "sandbox") -> None:
+def finish(
+    lake: Lake, night: int, cells: int = 0, lost: Mapping[str, int] | None = None, supplier: str = "sandbox"
+) -> None:
     """Write the records that a sweep was begun, has ended and is loaded."""
     start = started_at(night)
     manifest = Manifest(
@@ -119,7 +123,7 @@ def finish(lake: Lake, night: int, cells: int = 0, rejected: int = 0, supplier: 
             "state": "complete",
             "is_simulated": True,
             "planned": cells,
-            "rejected": rejected,
+            **(lost or {}),
         },
     )
     rows = pa.Table.from_pylist([row], schema=SWEEP.schema)

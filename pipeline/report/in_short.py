@@ -158,7 +158,11 @@ def _of_coverage(reader: Reader) -> Point:
     if night["rejected"]:
         markets = ", ".join(reader.figures("rejected_market")["market"])
         rejected = f", {night['rejected']:,} rejected by the supplier ({markets})"
-    return Point(f"{reported}, {night['failed']:,} failed{rejected}{before}.", "coverage", tone)
+    left = ""
+    if night["not_swept"]:
+        markets = ", ".join(reader.figures("not_swept_market")["market"])
+        left = f", {night['not_swept']:,} not requested, because the night ended early ({markets})"
+    return Point(f"{reported}, {night['failed']:,} failed{rejected}{left}{before}.", "coverage", tone)
 
 
 def _of_quality(reader: Reader) -> Point:

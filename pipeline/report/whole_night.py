@@ -15,6 +15,7 @@ _WITHOUT = {
     "no_offers": "has no offers",
     "rejected": "is rejected by the supplier",
     "not_requested": "is not requested",
+    "not_swept": "was not requested, because the night ended early",
 }
 # Percentage points within which the medians of several markets count as one move.
 _ALIKE = 0.5
@@ -103,7 +104,9 @@ def _gap(row: Mapping[str, Any]) -> Point:
         text = f"Markets are compared with {market} again. It had no offers from {since} on"
         return Point(f"{text}, so a problem that is listed as new may be an old one.", "open_cases")
     until = (
-        "The setting NIGHTAUDIT_REFERENCE_MARKET names it: name another market to compare them again."
+        "The next night that reaches it compares them again."
+        if row["reason"] == "not_swept"
+        else "The setting NIGHTAUDIT_REFERENCE_MARKET names it: name another market to compare them again."
         if row["is_set"]
         else f"From {_day(row['replaced_date'])} on, another market takes its place; to choose one at once, set "
         "NIGHTAUDIT_REFERENCE_MARKET."

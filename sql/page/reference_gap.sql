@@ -1,12 +1,12 @@
--- One row if the reference market has no offers tonight or has them again, is rejected, or is no longer requested.
+-- One row if the reference market has no offers tonight or has them again, is rejected, or is not requested.
 -- reference_market: The reference market.
 -- is_set: TRUE: chosen by setting; FALSE: another market takes its place after reference_gone_days.
 -- is_back: TRUE: it has offers again tonight, after nights without.
--- reason: `no_offers`; `rejected`: the supplier rejects its requests; `not_requested`: not since unobserved_nights. Of
--- these two, only if another market sells.
+-- reason: `no_offers`; `rejected`: the supplier rejects its requests; `not_swept`: the sweep ended before them;
+-- `not_requested`: not since unobserved_nights. Of these three, only if another market sells.
 -- sold_date: UTC date of the last sweep before that found an offer there; NULL: none has.
 -- since_date: UTC date of the first sweep that was answered there without an offer, or not answered there.
--- replaced_date: UTC date from which another market takes its place; NULL: none does, or it is back.
+-- replaced_date: UTC date from which another market takes its place; NULL: none does, it is back, or was not swept.
 WITH planned AS (
     SELECT
         count_of.sweep_id,
@@ -14,7 +14,8 @@ WITH planned AS (
         sweep.snapshot_date,
         sum(count_of.offered) > 0 AS is_selling,
         sum(count_of.planned) > sum(count_of.rejected + count_of.failed + count_of.not_swept) AS is_answered,
-        sum(count_of.rejected) > 0 AS is_rejected
+        sum(count_of.rejected) > 0 AS is_rejected,
+        sum(count_of.not_swept) > 0 AS is_cut_off
     FROM state.cell_count AS count_of
     INNER JOIN mart.sweep AS sweep ON sweep.sweep_id = count_of.sweep_id
     SEMI JOIN mart.reference_market AS chosen ON chosen.reference_market = count_of.market
@@ -59,7 +60,11 @@ silent AS (
 -- does not show that it has left the spec.
 unanswered AS (
     SELECT
-        CASE WHEN here.sweep_id IS NULL THEN 'not_requested' ELSE 'rejected' END AS reason,
+        CASE
+            WHEN here.sweep_id IS NULL THEN 'not_requested'
+            WHEN here.is_rejected THEN 'rejected'
+            ELSE 'not_swept'
+        END AS reason,
         min(sweep.started_at) AS since_at
     FROM latest
     CROSS JOIN ref.analysis AS analysis
@@ -76,9 +81,9 @@ unanswered AS (
         CASE
             WHEN here.sweep_id IS NULL
                 THEN coalesce(latest.snapshot_date - last_planned.planned_date > analysis.unobserved_nights, TRUE)
-            ELSE here.is_rejected AND NOT here.is_answered
+            ELSE (here.is_rejected OR here.is_cut_off) AND NOT here.is_answered
         END
-    GROUP BY here.sweep_id
+    GROUP BY here.sweep_id, here.is_rejected
 ),
 
 gap AS (
@@ -105,7 +110,7 @@ SELECT
     mart.utc(before.sold_at)::DATE AS sold_date,
     mart.utc(gap.since_at)::DATE AS since_date,
     CASE
-        WHEN NOT chosen.is_set AND NOT gap.is_back
+        WHEN NOT chosen.is_set AND NOT gap.is_back AND gap.reason <> 'not_swept'
             THEN mart.utc(choice.last_offered_at + to_days(analysis.reference_gone_days))::DATE
     END AS replaced_date,
     gap.reason

@@ -278,6 +278,30 @@ def test_a_market_that_the_supplier_rejects_is_named(tmp_path):
 
 
 @pytest.mark.slow
+def test_that_a_night_ended_before_the_reference_market_is_said_and_which_markets_it_did_not_reach(tmp_path):
+    """AT is what ES and SE are compared with; the calls of nights 1 and 2 are used up before it and SE."""
+    made = Lake(str(tmp_path / "lake"))
+    for number in range(4):
+        cells, offers = [], []
+        for search, market in enumerate(("AT", "ES", "SE")):
+            cell = STAY | {"property_id": 1, "market": market, "search_id": search}
+            is_reached = number in (0, 3) or market == "ES"
+            cells.append(cell | ({"offers": 1} if is_reached else {"status": "not_swept"}))
+            offers += [OFFER | cell | {"total": 100}] if is_reached else []
+        load_night(made, number, cell=cells, offer=offers)
+        publish(made, sweep_id(number), started_at(number), analysis=Analysis(reference_market="AT"))
+        gap, lost = _points_about(made, "compared"), _points_about(made, "planned cells were answered")
+        if number in (1, 2):
+            why = "the reference market AT was not requested, because the night ended early"
+            again = "The next night that reaches it compares them again."
+            assert gap == [f"Markets have not been compared since 2 Jan 2030: {why}. {again}"]
+            assert "0 failed, 2 not requested, because the night ended early (AT, SE); the night before" in lost[0]
+        else:
+            assert gap == []
+            assert "not requested" not in lost[0]
+
+
+@pytest.mark.slow
 def test_a_market_that_sells_nothing_is_a_call_about_the_market(tmp_path):
     """GB sells nothing from the second night on, and SE nothing of its one property; DE sells throughout.
 
