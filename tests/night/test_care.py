@@ -71,7 +71,7 @@ def rows(lake: Lake) -> dict[str, list[tuple[object, ...]]]:
     with duckdb.connect(":memory:") as session:
         session.execute(f"ATTACH {literal(str(lake.published_file))} AS nightaudit (READ_ONLY)")
         session.execute("USE nightaudit")
-        session.execute("SET disabled_optimizers = 'common_subplan'")
+        session.execute("SET disabled_optimizers = 'common_subplan,statistics_propagation'")
         names = session.execute(
             "SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE database_name = 'nightaudit'"
         ).fetchall()
