@@ -9,7 +9,8 @@
 -- stays_dearer: Number of compared stays in which the better room was dearer.
 WITH offer AS (
     SELECT
-        latest.source,
+        -- Not the text: offers are kept in memory here, and it would be a sixth of the time.
+        latest.source = 'multi' AS is_list,
         latest.property_id,
         latest.cell_key,
         latest.offer_key,
@@ -85,7 +86,7 @@ ladder AS (
 compared AS (
     SELECT
         ladder.*,
-        better.source,
+        better.is_list,
         better.cell_key,
         better.offer_key,
         better.total,
@@ -219,6 +220,6 @@ INNER JOIN state.offer_open AS better
     ON
         better.property_id = sized.property_id
         AND better.offer_key = sized.offer_key
-        AND better.source = sized.source
+        AND (better.source = 'multi') = sized.is_list
 CROSS JOIN ref.analysis AS analysis
 WHERE sized.size_pct > analysis.tolerance_pct
