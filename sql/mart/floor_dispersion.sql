@@ -107,16 +107,16 @@ grouped AS (
     SELECT
         compared.source,
         compared.property_id,
-        compared.check_in,
-        compared.nights,
-        compared.party,
-        compared.room_no,
-        compared.room_id,
-        compared.board_id,
-        compared.policy_key,
+        any_value(compared.check_in) AS check_in,
+        any_value(compared.nights) AS nights,
+        any_value(compared.party) AS party,
+        any_value(compared.room_no) AS room_no,
+        any_value(compared.room_id) AS room_id,
+        any_value(compared.board_id) AS board_id,
+        any_value(compared.policy_key) AS policy_key,
         compared.currency,
         compared.is_converted,
-        compared.seen_sweep_id,
+        any_value(compared.seen_sweep_id) AS seen_sweep_id,
         -- Not count(DISTINCT): it would aggregate all rows once more for each of the two counts.
         list_unique(list(compared.market))::BIGINT AS markets,
         coalesce(list_unique(list(compared.market) FILTER (WHERE compared.is_other)), 0)::BIGINT AS markets_converted,
@@ -124,20 +124,7 @@ grouped AS (
         min({ 'floor': compared.floor, 'market': compared.market }) AS lowest,
         min({ 'less': -compared.floor, 'market': compared.market }) AS highest
     FROM compared
-    -- Not by match_key, the hash of most of these: any_value() of what it is made of takes twice as long as they do.
-    GROUP BY
-        compared.source,
-        compared.property_id,
-        compared.check_in,
-        compared.nights,
-        compared.party,
-        compared.room_no,
-        compared.room_id,
-        compared.board_id,
-        compared.policy_key,
-        compared.currency,
-        compared.is_converted,
-        compared.seen_sweep_id
+    GROUP BY compared.source, compared.property_id, compared.match_key, compared.currency, compared.is_converted
     HAVING
         min(compared.market) < max(compared.market)
         AND (NOT compared.is_converted OR bool_or(compared.is_other))
