@@ -156,13 +156,17 @@ def _of_coverage(reader: Reader) -> Point:
         before = f"; the night before {share(answered(earlier), earlier['planned'])} of {earlier['planned']:,}"
     rejected = ""
     if night["rejected"]:
-        markets = ", ".join(reader.figures("rejected_market")["market"])
-        rejected = f", {night['rejected']:,} rejected by the supplier ({markets})"
+        rejected = f", {night['rejected']:,} rejected by the supplier ({_markets_with(reader, 'rejected')})"
     left = ""
     if night["not_swept"]:
-        markets = ", ".join(reader.figures("not_swept_market")["market"])
+        markets = _markets_with(reader, "not_swept")
         left = f", {night['not_swept']:,} not requested, because the night ended early ({markets})"
     return Point(f"{reported}, {night['failed']:,} failed{rejected}{left}{before}.", "coverage", tone)
+
+
+def _markets_with(reader: Reader, status: str) -> str:
+    """Return the markets with cells of a status, `rejected` or `not_swept`."""
+    return ", ".join(reader.figures("unanswered_market").filter(pl.col(status) > 0)["market"])
 
 
 def _of_quality(reader: Reader) -> Point:
